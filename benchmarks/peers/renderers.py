@@ -19,6 +19,7 @@ _SIZE = (120, 40)
 def ours(data: bytes) -> float:
     """Measure our widget from the text to its first screen."""
     from board_app import BoardApp
+    from watchroom_tui.markdown.board_drawing import BoardDrawing
 
     async def show() -> float:
         app = BoardApp(b"# nothing yet\n\ntext\n")
@@ -26,7 +27,7 @@ def ours(data: bytes) -> float:
             await pilot.pause()
             painted = asyncio.Event()
             began = time.perf_counter()
-            app.board.show_board("another", data, title="another")
+            app.board.show_drawing("another", BoardDrawing(data), title="another")
             app.board.call_after_refresh(painted.set)
             await painted.wait()
             taken = time.perf_counter() - began
@@ -41,11 +42,12 @@ def ours(data: bytes) -> float:
 
 def ours_whole(data: bytes) -> float:
     """Measure drawing all lines, which our widget never does."""
-    from watchroom_tui.markdown.index import Index
-    from watchroom_tui.markdown.page import TOP, Page
+    from watchroom_tui.markdown.board_drawing import BoardDrawing
 
     began = time.perf_counter()
-    Page(Index(data), _SIZE[0]).window(TOP, sys.maxsize)
+    drawing = BoardDrawing(data)
+    drawing.fit(_SIZE[0])
+    drawing.settle(0, 0, sys.maxsize)
     return time.perf_counter() - began
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from cli.running import as_typed, spawned
 from watchroom import Workspace
-from watchroom_cli.output.stream import escape_invisible
+from watchroom_tui.presentation.sanitize import escape_invisible
 
 HOSTILE = (
     "\x1b]0;title\x07 \x9b31m \x85 \x7f \u202etxt.exe\u2066 \u200b\u200d\ufeff\u00ad \u2028 \U000e0041 \ue000"

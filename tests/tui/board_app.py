@@ -11,13 +11,14 @@ from rich.style import Style
 from textual.app import App, ComposeResult
 from watchroom.texts import Catalogue
 from watchroom_tui.formatters.actor_class import AgentColours
+from watchroom_tui.markdown.board_drawing import BoardDrawing
 from watchroom_tui.presentation.theme import DARK, THEMES
 from watchroom_tui.widgets.line_widget import StyleRegistry
-from watchroom_tui.widgets.markdown_view import MarkdownView
+from watchroom_tui.widgets.text_pane import TextPane
 
 
 class BoardApp(App[None]):
-    """One `MarkdownView`, with the dashboard's styles."""
+    """One `TextPane`, with the dashboard's styles."""
 
     CSS_PATH: ClassVar[list[str]] = [str(Path(watchroom_tui.__file__ or "").parent / "app.tcss")]  # type: ignore[assignment]
 
@@ -35,7 +36,7 @@ class BoardApp(App[None]):
         self.stylesheet.set_variables(self.get_css_variables())
 
     def compose(self) -> ComposeResult:
-        yield MarkdownView(title="pane.preview", empty="empty.preview", id="board", classes="pane")
+        yield TextPane(title="pane.preview", empty="empty.preview", id="board", classes="pane")
         yield StyleRegistry()
 
     def on_mount(self) -> None:
@@ -43,13 +44,13 @@ class BoardApp(App[None]):
         self.board.focus()
 
     @property
-    def board(self) -> MarkdownView:
-        return self.query_one("#board", MarkdownView)
+    def board(self) -> TextPane:
+        return self.query_one("#board", TextPane)
 
     def show(self, data: bytes) -> None:
         """Show another version of the same board."""
         self.data = data
-        self.board.show_board("board", data, title="global-whiteboard.md")
+        self.board.show_drawing("board", BoardDrawing(data), title="global-whiteboard.md")
 
 
 if __name__ == "__main__":

@@ -29,8 +29,8 @@ from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.dialogs.palette import run_action
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.keys.actions import ACTIONS
-from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.item_list import ItemList
+from watchroom_tui.widgets.text_pane import TextPane
 
 PATIENCE = 10.0
 ROUNDS = 4
@@ -192,13 +192,13 @@ class User:
         """The id of the focused pane."""
         return self.app.focused.id if self.app.focused else None
 
-    def list(self, pane: str) -> LineList[Any]:
+    def list(self, pane: str) -> ItemList[Any]:
         found = self.app.screen.query_one(f"#{pane}")
-        assert isinstance(found, LineList)
+        assert isinstance(found, ItemList)
         return found
 
-    def text(self, pane: str) -> LineView:
-        return self.app.screen.query_one(f"#{pane}", LineView)
+    def text(self, pane: str) -> TextPane:
+        return self.app.screen.query_one(f"#{pane}", TextPane)
 
     def spans(self, pane: str) -> Sequence[Span]:
         """Return the pieces of a text with their styles."""

@@ -9,7 +9,7 @@ from tui.driver import User, dashboard, seqs
 from watchroom import Toolbox, Workspace
 from watchroom.kernel.journal import RowFilter
 from watchroom.model import Draft, Note
-from watchroom_tui.widgets.paged_row_list import PagedRowList
+from watchroom_tui.screens.activity.paged_rows import PagedRowList
 
 
 async def test_a_key_cycles_through_the_outcomes(workspace: Workspace, alice: Toolbox, conflict: int) -> None:

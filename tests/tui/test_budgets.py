@@ -103,7 +103,8 @@ async def test_what_is_used_of_budgets_and_what_comes_next_is_seen(
             "team cost",
         ]
         styles = [
-            {span.style for span in budgets.line(each, 70) if "▰" in span.text} for each in budgets.items
+            {span.style for cell in budgets.cells(each) for span in cell if "▰" in span.text}
+            for each in budgets.items
         ]
         assert styles == [{"error"}, {"warning"}, {"dim"}]
         await user.goes_to("2", "agents")

@@ -42,7 +42,7 @@ def test_the_environment_says_what_a_terminal_shows(
 def test_what_replaces_a_sign_takes_as_many_cells(charset: Charset) -> None:
     text = "".join(map(chr, [*range(0xA0, 0xAD), *range(0x2010, 0x2C00), *range(0x4E00, 0x4F00), 0x1F50E]))
     for character in filter(str.isprintable, text):
-        shown = charset.replace(character)
+        shown = charset.replace(character, keeps_width=True)
         shown.encode(charset.repertoire)
         assert (character, cell_len(shown)) == (character, cell_len(character))
 
@@ -55,12 +55,12 @@ def test_what_replaces_a_sign_takes_as_many_cells(charset: Charset) -> None:
 @pytest.mark.parametrize("charset", [ASCII, LATIN, CONSOLE], ids=lambda each: each.repertoire)
 def test_no_two_signs_become_the_same(charset: Charset, signs: Mapping[str, Span]) -> None:
     before = {sign.text for sign in signs.values()}
-    assert len({charset.replace(each) for each in before}) == len(before)
+    assert len({charset.replace(each, keeps_width=True) for each in before}) == len(before)
 
 
 def test_names_are_escaped_as_json_has_them_and_those_that_can_be_shown_are_not() -> None:
     name = "é港口😀\u241b.md"
-    assert ASCII.escape(name) == r"\u00e9\u6e2f\u53e3\ud83d\ude00\u001b.md"
-    assert json.loads(f'"{ASCII.escape(name)}"') == "é港口😀\x1b.md"
-    assert LATIN.escape("é港 → ✓") == r"é\u6e2f > +"
+    assert ASCII.replace(name) == r"\u00e9\u6e2f\u53e3\ud83d\ude00\u001b.md"
+    assert json.loads(f'"{ASCII.replace(name)}"') == "é港口😀\x1b.md"
+    assert LATIN.replace("é港 → ✓") == r"é\u6e2f > +"
     assert CONSOLE.replace("╭─╮ ●") == "┌─┐ *"

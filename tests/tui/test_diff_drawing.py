@@ -6,7 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from watchroom.algorithms.merge import diff_lines, split_lines
-from watchroom_tui.formatters.diff_drawing import CONTEXT, Cell, DiffDrawing, DiffInput
+from watchroom_tui.formatters.diff_drawing import CONTEXT, DiffDrawing, DiffInput
+from watchroom_tui.formatters.drawing import Cell
 from watchroom_tui.formatters.styled_text import Line, width_of
 from watchroom_tui.presentation.sanitize import sanitize
 

@@ -15,8 +15,8 @@ from watchroom import Row, Toolbox, Workspace
 from watchroom.features.documents.replica import DocumentReplica
 from watchroom.model import Zone
 from watchroom_tui.screens.documents.document_pane import SLOWEST
-from watchroom_tui.screens.documents.document_view import DocumentFieldsView
 from watchroom_tui.widgets.scrubber import Scrubber
+from watchroom_tui.widgets.text_pane import TextPane
 
 pytestmark = pytest.mark.slow(7)
 
@@ -34,8 +34,8 @@ def board(alice: Toolbox, bob: Toolbox) -> None:
     count(bob, "increment", 3)
 
 
-def view(user: User) -> DocumentFieldsView:
-    return user.app.screen.query_one(DocumentFieldsView)
+def view(user: User) -> TextPane:
+    return user.app.screen.query_one("#document", TextPane)
 
 
 def line_with(user: User, text: str) -> int:

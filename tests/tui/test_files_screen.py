@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from calls import ok
 from tui.driver import User, dashboard
 from tui.team import PLAN, choose_version
 from watchroom import Workspace
+from watchroom_tui.formatters.styled_text import Line
 
 
 async def test_rolling_back_asks_first_and_no_changes_nothing(workspace: Workspace, conflict: int) -> None:
@@ -80,5 +82,5 @@ async def test_a_conflict_is_red_while_it_is_open_and_grey_once_it_is_settled(
 def refused_style(user: User, pane: str, seq: int) -> str:
     """Return the style of a refused write's sign in a list."""
     shown = user.list(pane)
-    spans = next(shown.line(each, 100) for each in shown.items if each.seq == seq)
-    return next(span.style for span in spans if "├" in span.text or "conflict" in span.text)
+    cells: Sequence[Line] = next(shown.cells(each) for each in shown.items if each.seq == seq)
+    return next(span.style for cell in cells for span in cell if "├" in span.text or "conflict" in span.text)

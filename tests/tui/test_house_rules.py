@@ -7,9 +7,12 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
+from pkgutil import walk_packages
 from string import Formatter
+from types import FunctionType
 from typing import Any, Final
 
 import pytest
@@ -156,9 +159,9 @@ def test_the_key_of_a_drawn_line_is_derived_from_what_is_drawn() -> None:
         path.name
         for path, tree in sources(TUI, CLI)
         for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef) and node.name == "render_key"
+        if isinstance(node, ast.FunctionDef) and node.name == "_render_key"
     }
-    assert found == {"line_list.py", "column_list.py", "item_rows.py"}
+    assert found == {"item_list.py"}
 
 
 def test_only_widgets_that_draw_their_own_safe_lines_are_used() -> None:
@@ -567,7 +570,9 @@ def private_names(tree: ast.Module) -> Iterator[ast.AST]:
 
 
 PRIVATE: Final = {
+    "_auto_restart",
     "_driver",
+    "_key_thread",
     "_set_dirty",
     "_dirty_regions",
     "_dirty_widgets",
@@ -586,6 +591,31 @@ def test_what_is_private_in_textual_is_used_in_one_module() -> None:
         if path.name != "textual_compat.py"
     ]
     assert found == []
+
+
+def required_names(tree: ast.Module) -> Iterator[str]:
+    """Yield the names that `require` checks."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and name_of(node) == "require":
+            yield from (str(each.value) for each in node.args if isinstance(each, ast.Constant))
+
+
+def private_overrides(owner: type) -> Iterator[str]:
+    """Yield the private methods of Textual or textual-serve that a class replaces."""
+    theirs = [each for each in owner.__mro__ if each.__module__.startswith(("textual.", "textual_serve."))]
+    for name, value in vars(owner).items():
+        is_ours = isinstance(value, FunctionType) and value.__module__.startswith("watchroom")
+        if is_ours and re.match("_[a-z]", name) and any(name in vars(each) for each in theirs):
+            yield name
+
+
+def test_a_private_method_of_textual_is_replaced_only_after_it_was_checked() -> None:
+    checked = {name for _, tree in sources(TUI) for name in required_names(tree)}
+    modules = [import_module(each.name) for each in walk_packages([str(TUI)], "watchroom_tui.")]
+    owners = {each for module in modules for each in vars(module).values() if isinstance(each, type)}
+    found = {(owner, name) for owner in owners for name in private_overrides(owner)}
+    assert {(owner.__name__, name) for owner, name in found if name not in checked} == set()
+    assert any(name == "_on_key" for _, name in found), "the search found nothing at all"
 
 
 def test_a_version_of_textual_without_a_private_name_is_refused_by_name() -> None:

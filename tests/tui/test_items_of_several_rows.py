@@ -15,7 +15,7 @@ from tui.societies import needs_sandbox, runs, to_pane, to_tasks, works
 from watchroom import Workspace
 from watchroom_tui.formatters.columns import Column, share_width
 from watchroom_tui.formatters.styled_text import Line, Span, width_of, wrap_cells
-from watchroom_tui.widgets.item_rows import ItemRows, fit_heights
+from watchroom_tui.widgets.item_layout import ItemRows, fit_heights
 
 COLUMNS = (Column(least=4), Column(least=8, cut="middle", grows=True), Column(align="right"))
 LONG = (

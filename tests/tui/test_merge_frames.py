@@ -8,7 +8,7 @@ from tui.driver import User, dashboard
 from tui.pictures import at_rest
 from tui.team import PLAN, opens_merge
 from watchroom import Toolbox, Workspace
-from watchroom_tui.widgets.scrollable import ScrollableWidget
+from watchroom_tui.widgets.text_pane import TextPane
 
 LINES = 200
 
@@ -61,7 +61,7 @@ async def test_the_other_panes_scroll_before_anything_is_drawn(
     async with dashboard(workspace) as user:
         await opens_merge(user)
         screen = user.app.screen
-        panes = [screen.query_one(f"#{each}", ScrollableWidget) for each in ("current", "result", "incoming")]
+        panes = [screen.query_one(f"#{each}", TextPane) for each in ("current", "result", "incoming")]
         await user.until(lambda: all(each.max_scroll_y >= 100 for each in panes), "the texts, laid out")
         panes[0].action_scroll_to_end(0)
         for turn, pane in enumerate(panes, 1):

@@ -15,7 +15,7 @@ from watchroom.algorithms.merge import join_regions, text_with_markers
 from watchroom_tui.screens.merge.panes import ResultPane
 from watchroom_tui.screens.merge.screen import MergeScreen
 from watchroom_tui.widgets.editor import Editor
-from watchroom_tui.widgets.scrollable import ScrollableWidget
+from watchroom_tui.widgets.text_pane import TextPane
 
 
 def row_of(user: User, pane: str, text: str) -> int:
@@ -176,7 +176,7 @@ async def test_revealing_a_region_does_not_undo_a_persons_scrolling(
         await user.until(lambda: row_of(user, "result", "‹ choose") > 0, "the region in the result")
         screen = user.app.screen
         assert isinstance(screen, MergeScreen)
-        panes = [screen.query_one(f"#{each}", ScrollableWidget) for each in ("current", "result", "incoming")]
+        panes = [screen.query_one(f"#{each}", TextPane) for each in ("current", "result", "incoming")]
         await user.until(lambda: all(each.max_scroll_y >= 100 for each in panes), "the texts, laid out")
         await user.settle()
         screen.arrange_sides()

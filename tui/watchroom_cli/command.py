@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias, cast
 
 from watchroom.texts import Catalogue
-
-from watchroom_cli.output.stream import escape_invisible
+from watchroom_tui.presentation.sanitize import escape_invisible
 
 Group: TypeAlias = Literal["start", "watch", "agents", "history", "people", "machines"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import codecs
 import io
 import os
 import sys
@@ -17,7 +16,7 @@ from watchroom.errors import DiskFailed, PlatformUnsupported, WatchroomError
 from watchroom.platform import check_platform
 from watchroom.texts import LANGUAGES, Catalogue, Language
 from watchroom_tui.formatters.local_time import use_utc
-from watchroom_tui.presentation.charset import REPLACEMENT_ERRORS, output_encoding, replace_unencodable
+from watchroom_tui.presentation.charset import REPLACEMENT_ERRORS, output_encoding
 from watchroom_tui.presentation.localization import load_texts, readable_language
 
 from watchroom_cli.commands import COMMANDS, Command, WrongUsage
@@ -214,7 +213,6 @@ def _replace_closed_streams() -> None:
 
 def _replace_unprintable() -> None:
     """Replace characters that the output's encoding lacks, so that no text of an agent ends a command."""
-    codecs.register_error(REPLACEMENT_ERRORS, replace_unencodable)
     encoding = output_encoding()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -46,9 +46,9 @@ from watchroom_tui.services.start_up import load_screens, resume_collector
 from watchroom_tui.services.timeline import ACTIONS_WHILE_OPEN, MomentChanged, Timeline
 from watchroom_tui.services.type_ahead import TypeAhead
 from watchroom_tui.textual_compat import Notice, driver_of
-from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.item_list import ItemList
 from watchroom_tui.widgets.line_widget import assign_colours
-from watchroom_tui.widgets.scrollable import ScrollableWidget
+from watchroom_tui.widgets.text_pane import TextPane
 from watchroom_tui.widgets.timeline_bar import TimelineBar
 
 if TYPE_CHECKING:
@@ -479,7 +479,7 @@ class WatchroomApp(Dashboard):
 
     async def action_back(self) -> None:
         focused = self.focused
-        if isinstance(focused, (LineList, ScrollableWidget)) and focused.end_search():
+        if isinstance(focused, (ItemList, TextPane)) and focused.end_search():
             return
         if isinstance(self.screen, BaseScreen) and self.screen.cancel_mode():
             return

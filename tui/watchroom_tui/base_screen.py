@@ -19,7 +19,7 @@ from watchroom.model import Row
 from watchroom_tui.context import Dashboard, RowTarget, Target, dashboard_of
 from watchroom_tui.keys.actions import Scope
 from watchroom_tui.widgets.frame import Footer, Header, PaneTabs
-from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.item_list import ItemList
 from watchroom_tui.widgets.line_widget import StyleRegistry
 from watchroom_tui.widgets.search import close_search
 from watchroom_tui.widgets.timeline_bar import TimelineBar
@@ -49,7 +49,7 @@ class BaseScreen(WorkerScreen[None]):
         self._needs: tuple[Need, ...] = ()
         """The needs that the header shows."""
         self._timeline_bar: TimelineBar | None = None
-        self._lists: dict[str, LineList[Any]] = {}
+        self._lists: dict[str, ItemList[Any]] = {}
 
     @property
     def dashboard(self) -> Dashboard:
@@ -152,7 +152,7 @@ class BaseScreen(WorkerScreen[None]):
         front = next((index for index, pane in enumerate(panes) if pane.has_class("-front")), 0)
         self.query_one(PaneTabs).show([cast("Pane", pane).tab_text for pane in panes], front)
 
-    @on(LineList.Counted)
+    @on(ItemList.Counted)
     def recount(self) -> None:
         self._show_tabs()
 
@@ -173,7 +173,7 @@ class BaseScreen(WorkerScreen[None]):
 
     def _restore_filters(self) -> None:
         self._lists = {
-            f"{self.SCREEN_NAME}.{each.id}": each for each in self.panes if isinstance(each, LineList)
+            f"{self.SCREEN_NAME}.{each.id}": each for each in self.panes if isinstance(each, ItemList)
         }
         for name, each in self._lists.items():
             text = self.dashboard.filters.get(name, "")
@@ -204,8 +204,8 @@ class BaseScreen(WorkerScreen[None]):
             self.query_one(Header).refresh()
         self.show_time()
         for pane in self.panes_in_use:
-            if isinstance(pane, LineList):
-                pane.redraw()
+            if isinstance(pane, ItemList):
+                pane.redraw_changed()
 
     def show_time(self) -> None:
         """Update what changes without a row, except ages in lists. Called once a second on the current

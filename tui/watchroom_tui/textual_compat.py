@@ -7,14 +7,15 @@ and the newest version that is allowed. "Needed" names the public interface to a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.metadata import version
 from time import time
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import IO, TYPE_CHECKING, Any, Final, cast
 
 from textual.app import App
 from textual.dom import DOMNode
+from textual.geometry import Size
 from textual.notifications import Notification
 from textual.screen import Screen
 from textual.widget import Widget
@@ -22,6 +23,8 @@ from textual.widget import Widget
 if TYPE_CHECKING:
     from textual._xterm_parser import XTermParser
     from textual.driver import Driver
+    from textual.drivers.linux_driver import LinuxDriver
+    from textual.drivers.web_driver import WebDriver
 
 
 class TextualIncompatible(ImportError):
@@ -39,7 +42,6 @@ def require(owner: type, *names: str) -> None:
 
 # App._handle_exception is overridden: a public hook for errors of workers.
 require(App, "_handle_exception")
-# Widget._scroll_update is overridden: an event after a layout and before its paint.
 require(Widget, "_scroll_update", "_set_dirty")
 require(DOMNode, "_attach")
 require(Screen, "_get_breakpoint_classes")
@@ -48,6 +50,26 @@ require(Screen, "_get_breakpoint_classes")
 def driver_of(app: App[Any]) -> Driver | None:
     """Return the driver of a running app. Needed: a method of `App` that writes a terminal sequence."""
     return app._driver
+
+
+class LayoutHooks:
+    """A mixin of scrollable widgets with hooks in each layout, before it is painted. Needed: an event for
+    each of them."""
+
+    def before_scrollbars(self) -> None:
+        """Called with the new size of the widget. It can change the virtual size without another layout."""
+
+    def after_scrollbars(self) -> None:
+        """Called with the final size of the text."""
+
+    def update_scrollbars(self) -> None:
+        """Show a virtual size that has changed, without another layout."""
+        cast(Any, super())._scroll_update(cast("Widget", self).virtual_size)
+
+    def _scroll_update(self, virtual_size: Size) -> None:
+        self.before_scrollbars()
+        self.update_scrollbars()
+        self.after_scrollbars()
 
 
 def mark_dirty(widget: Widget) -> None:
@@ -116,6 +138,26 @@ class Notice(Notification):
     @property
     def has_expired(self) -> bool:
         return self.raised_at + self.timeout <= time()
+
+
+def is_reading_keys(driver: LinuxDriver) -> bool:
+    """Return whether a driver of a terminal has its thread for keys."""
+    return driver._key_thread is not None and driver._key_thread.is_alive()
+
+
+def restarts_itself(driver: LinuxDriver) -> bool:
+    """Return whether a driver sets the terminal up again after SIGCONT."""
+    return driver._auto_restart
+
+
+def wrap_output(driver: LinuxDriver, wrap: Callable[[IO[str]], object]) -> None:
+    """Put ``wrap`` between a driver and its terminal. Needed: a driver that survives a failed write."""
+    cast(Any, driver)._file = wrap(cast("IO[str]", driver._file))
+
+
+def wrap_page_output(driver: WebDriver, wrap: Callable[[Callable[[bytes], int]], object]) -> None:
+    """Put ``wrap`` between a driver and its page. Needed: see `wrap_output`."""
+    cast(Any, driver)._write = wrap(driver._write)
 
 
 def make_xterm_parser() -> XTermParser:

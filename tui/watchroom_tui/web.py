@@ -43,7 +43,7 @@ _GRACE: Final = 5.0
 _NONSENSE: Final = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """Errors from reading messages that the page's own script does not send."""
 
-require(Server, "_process_messages")
+require(Server, "_make_app", "_process_messages")
 
 
 class DashboardProcess(AppService):

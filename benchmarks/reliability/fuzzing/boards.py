@@ -9,8 +9,7 @@ from typing import Final, Self
 
 from rich.cells import cell_len
 from watchroom.errors import WatchroomError
-from watchroom_tui.markdown.index import Index
-from watchroom_tui.markdown.page import TOP, Page
+from watchroom_tui.markdown.board_drawing import BoardDrawing
 from watchroom_whiteboards.board_parser import parse_board
 from watchroom_whiteboards.chunks import chunks
 from watchroom_whiteboards.outline import closing, headings
@@ -131,14 +130,15 @@ class Boards:
 
     def _draw(self, data: bytes) -> int:
         width = (80, 20, 200)[self._number % 3]
-        page = Page(Index(data), width)
-        place, most = TOP, 0
-        for place in (TOP, page.last(_HEIGHT)):
-            for each in page.window(place, _HEIGHT):
-                text = "".join(span.text for span in page.line(each).spans)
-                check_line(text)
-                require(cell_len(text) <= width, ("a line that is too wide", text))
-            most = max(most, page.total())
-        page.offset(place)
-        page.place(len(data) // 2)
-        return most
+        drawing = BoardDrawing(data)
+        # With the blanks beside the text.
+        drawing.fit(width + 2)
+        drawing.settle(0, 0, _HEIGHT)
+        last = drawing.settle(max(0, len(drawing) - 1), _HEIGHT, 0)
+        for row in (*range(min(_HEIGHT, len(drawing))), *range(max(0, last - _HEIGHT), last)):
+            text = drawing.cell_texts(row)[0]
+            check_line(text)
+            require(cell_len(text) <= width, ("a line that is too wide", text))
+        drawing.anchor(last)
+        drawing.row_at(len(data) // 2)
+        return len(drawing)

@@ -11,34 +11,11 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import BinaryIO, Final, TextIO, cast
+from typing import BinaryIO, TextIO, cast
 
-from watchroom_tui.presentation.charset import json_escape, terminal_charset
-from watchroom_tui.presentation.sanitize import INVISIBLE
+from watchroom_tui.presentation.charset import terminal_charset
+from watchroom_tui.presentation.sanitize import escape_invisible
 from watchroom_tui.terminal.session import is_hung_up
-
-_KEPT: Final = "\n\t\u00a0\u3000"
-"""Characters that Python calls not printable, but that only leave space."""
-
-
-class _Escapes(dict[int, str]):
-    """A translation table that computes the entry of a character on its first use."""
-
-    def __missing__(self, code: int) -> str:
-        character = chr(code)
-        is_seen = character.isprintable() and not INVISIBLE.match(character)
-        shown = character if is_seen or character in _KEPT else json_escape(character)
-        self[code] = shown
-        return shown
-
-
-_ESCAPES: Final = _Escapes()
-
-
-def escape_invisible(text: str) -> str:
-    """Return ``text`` with control and invisible characters as ``\\uXXXX``. Characters above U+FFFF become
-    two escapes, as in JSON."""
-    return text if text.isascii() and text.isprintable() else text.translate(_ESCAPES)
 
 
 class OutputStream(io.TextIOBase):
@@ -97,7 +74,7 @@ class OutputStream(io.TextIOBase):
 
     def _shown(self, text: str) -> str:
         charset, visible = terminal_charset(), escape_invisible(text)
-        return visible if charset is None else charset.escape(visible)
+        return visible if charset is None else charset.replace(visible)
 
 
 def is_output_lost() -> bool:

@@ -14,7 +14,7 @@ from watchroom_tui.context import Dashboard, dashboard_of
 from watchroom_tui.formatters.styled_text import Line
 from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.keys.keymap import key_hints
-from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.text_pane import TextPane
 from watchroom_tui.widgets.worker_screen import WorkerScreen
 
 Result = TypeVar("Result")
@@ -60,11 +60,11 @@ class LinesDialog(Dialog):
     """The key of the title."""
 
     def compose(self) -> ComposeResult:
-        yield LineView(title=self.TITLE_KEY, empty="empty.detail", id="detail", classes="pane")
+        yield TextPane(title=self.TITLE_KEY, empty="empty.detail", id="detail", classes="pane")
 
     def show_lines(self, lines: Sequence[Line]) -> None:
         """Show ``lines``. Does nothing after the dialog is closed."""
         texts = self.dashboard.texts
         title = f"{texts(self.TITLE_KEY)} · {texts('help.close')}"
-        for view in self.query(LineView):
+        for view in self.query(TextPane):
             view.show_notice(self.TITLE_KEY, list(lines), title=title)

@@ -23,8 +23,7 @@ from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.presentation.localization import texts_of
 from watchroom_tui.presentation.sanitize import sanitize
-from watchroom_tui.widgets.column_list import ColumnList
-from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.item_list import ItemList
 from watchroom_tui.widgets.line_widget import content
 
 _SUGGESTED: Final[dict[Measure, float]] = {"cost": 20, "tokens": 1_000_000, "seconds": 3600, "steps": 200}
@@ -91,7 +90,7 @@ def parse_amount(text: str) -> float | None:
     return float(bare) if bare else None
 
 
-class OwnerList(ColumnList[BudgetOwner]):
+class OwnerList(ItemList[BudgetOwner]):
     """Who can have a budget, each with what is set and used of a measure."""
 
     COLUMNS: ClassVar = (
@@ -163,7 +162,7 @@ class BudgetDialog(ModalDialog[BudgetSetting | None]):
         self._owners.focus()
         self._suggest()
 
-    @on(LineList.Highlighted, "#owners")
+    @on(ItemList.Highlighted, "#owners")
     def choose_owner(self) -> None:
         self._suggest()
 
@@ -171,7 +170,7 @@ class BudgetDialog(ModalDialog[BudgetSetting | None]):
         """Go to the next measure, or back."""
         self._measure = MEASURES[(MEASURES.index(self._measure) + step) % len(MEASURES)]
         self._owners.measure = self._measure
-        self._owners.redraw()
+        self._owners.redraw_changed()
         self._suggest()
 
     def action_back(self) -> None:
@@ -194,7 +193,7 @@ class BudgetDialog(ModalDialog[BudgetSetting | None]):
             self._amount.focus()
             self._amount.call_later(self._amount.action_end)
 
-    @on(LineList.Opened, "#owners")
+    @on(ItemList.Opened, "#owners")
     @on(Input.Submitted, "#amount")
     def set_budget(self) -> None:
         """End with the budget, or show why the amount is invalid."""

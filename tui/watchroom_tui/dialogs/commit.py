@@ -8,11 +8,12 @@ from textual.app import ComposeResult
 from textual.widgets import Input
 
 from watchroom_tui.dialogs.base import Dialog, ModalDialog
-from watchroom_tui.formatters.diff_drawing import DiffDrawing, Drawing
+from watchroom_tui.formatters.diff_drawing import DiffDrawing
+from watchroom_tui.formatters.drawing import Drawing
 from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.widgets.containers import Vertical
-from watchroom_tui.widgets.line_view import LineView
 from watchroom_tui.widgets.line_widget import content
+from watchroom_tui.widgets.text_pane import TextPane
 
 
 class PreviewDialog(Dialog):
@@ -26,10 +27,10 @@ class PreviewDialog(Dialog):
         self._title = title
 
     def compose(self) -> ComposeResult:
-        yield LineView(title="pane.diff", empty="merge.no_changes", id="detail", classes="pane")
+        yield TextPane(title="pane.diff", empty="merge.no_changes", id="detail", classes="pane")
 
     def on_mount(self) -> None:
-        self.query_one(LineView).show_drawing(self._title, self._changes, title=self._title)
+        self.query_one(TextPane).show_drawing(self._title, self._changes, title=self._title)
 
 
 class CommitDialog(ModalDialog[str | None]):
@@ -48,21 +49,21 @@ class CommitDialog(ModalDialog[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="commit"):
-            yield LineView(title="pane.diff", empty="merge.no_changes", id="changes", classes="pane")
+            yield TextPane(title="pane.diff", empty="merge.no_changes", id="changes", classes="pane")
             message = Input(self._message, id="message", max_length=2000, select_on_focus=False)
             message.border_title = content(self.dashboard.texts("merge.message"))
             message.border_subtitle = content(self.key_hints())
             yield message
 
     def on_mount(self) -> None:
-        self.query_one(LineView).show_drawing(self._title, self._changes, title=self._title)
+        self.query_one(TextPane).show_drawing(self._title, self._changes, title=self._title)
         self.query_one(Input).focus()
 
     def action_scroll(self, pages: int) -> None:
-        self.query_one(LineView).action_scroll_pages(pages)
+        self.query_one(TextPane).action_scroll_pages(pages)
 
     def action_line(self, lines: int) -> None:
-        self.query_one(LineView).action_scroll_by(lines)
+        self.query_one(TextPane).action_scroll_by(lines)
 
     def action_commit(self) -> None:
         message = self.query_one(Input).value.strip()

@@ -13,8 +13,8 @@ from textual.widgets import Static
 from watchroom_tui.dialogs.base import ModalDialog
 from watchroom_tui.formatters.styled_text import Line
 from watchroom_tui.keys.actions import Scope, bindings
-from watchroom_tui.widgets.line_view import LineView
 from watchroom_tui.widgets.line_widget import content
+from watchroom_tui.widgets.text_pane import TextPane
 
 
 class ConfirmDialog(ModalDialog[bool]):
@@ -53,12 +53,12 @@ class SheetDialog(ConfirmDialog):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="sheet"):
-            yield LineView(title=self.TEXT_TITLE, empty=self.TEXT_MISSING, id="changes", classes="pane")
+            yield TextPane(title=self.TEXT_TITLE, empty=self.TEXT_MISSING, id="changes", classes="pane")
             yield from super().compose()
 
     @property
-    def text_view(self) -> LineView:
-        return self.query_one("#changes", LineView)
+    def text_view(self) -> TextPane:
+        return self.query_one("#changes", TextPane)
 
 
 class LinesConfirmDialog(SheetDialog):

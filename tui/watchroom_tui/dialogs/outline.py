@@ -12,16 +12,18 @@ from watchroom_tui.dialogs.base import ModalDialog
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.keys.actions import bindings
 from watchroom_tui.presentation.sanitize import sanitize
-from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.item_list import ItemList
 
 
-class HeadingList(LineList[Heading]):
+class HeadingList(ItemList[Heading]):
+    WRAPS = "never"
+
     def item_key(self, item: Heading) -> Hashable:
         return item.start
 
-    def line(self, item: Heading, width: int) -> Line:
+    def cells(self, item: Heading) -> Sequence[Line]:
         style = "title" if item.level == 1 else "strong" if item.level == 2 else ""
-        return [Span("  " * (item.level - 1) + " "), Span(sanitize(item.title), style)]
+        return ([Span("  " * (item.level - 1) + " "), Span(sanitize(item.title), style), Span("")],)
 
     def item_text(self, item: Heading) -> str:
         return item.title
@@ -52,7 +54,7 @@ class OutlineDialog(ModalDialog[int | None]):
     def action_back(self) -> None:
         self.dismiss(None)
 
-    @on(LineList.Opened)
+    @on(ItemList.Opened)
     def choose(self) -> None:
         heading = self.query_one(HeadingList).item
         self.dismiss(heading.start if heading else None)

@@ -24,8 +24,8 @@ from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.formatters.transcript import format_json
 from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
 from watchroom_tui.readers.output import output_lines
-from watchroom_tui.widgets.line_view import LineView
-from watchroom_tui.widgets.version_list import version_name
+from watchroom_tui.widgets.text_pane import TextPane
+from watchroom_tui.widgets.version_timeline import version_name
 
 ENDED: Final = 2
 """The version of the row that ends a command."""
@@ -40,13 +40,13 @@ class RowDialog(Dialog):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="row"):
-            yield LineView(title="pane.content", empty="detail.no_content", id="content", classes="pane")
-            yield LineView(title="pane.detail", empty="empty.detail", id="detail", classes="pane")
+            yield TextPane(title="pane.content", empty="detail.no_content", id="content", classes="pane")
+            yield TextPane(title="pane.detail", empty="empty.detail", id="detail", classes="pane")
 
     def on_mount(self) -> None:
         row, texts = self._row, self.dashboard.texts
         title = f"{texts('pane.detail')} {row.seq} · {utc_offset(row.time)}"
-        self.query_one("#detail", LineView).show_notice(row.seq, list(self._lines()), title=title)
+        self.query_one("#detail", TextPane).show_notice(row.seq, list(self._lines()), title=title)
         self.load()
 
     @work(exclusive=True)
@@ -57,13 +57,13 @@ class RowDialog(Dialog):
             text = await asyncio.to_thread(read_client_call, app.journal, row)
             lines = await asyncio.to_thread(client_call_lines, text, app.texts)
             title = sanitize(f"{call.tool} {call.about}".strip())
-            self.query_one("#content", LineView).show_notice(row.seq, lines, title=title)
+            self.query_one("#content", TextPane).show_notice(row.seq, lines, title=title)
             return
         content = await asyncio.to_thread(find_content, app.journal, row)
         self.query_one("#row").set_class(content is None, "-alone")
         if content is None:
             return
-        view = self.query_one("#content", LineView)
+        view = self.query_one("#content", TextPane)
         title = labels.shown_path(row, app.texts)
         if row.zone == "command" and row.version == ENDED:
             lines = await asyncio.to_thread(lambda: output_lines(parse_end(content), app.texts))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from threading import Event
 from typing import ClassVar, Final
 
@@ -27,9 +27,9 @@ from watchroom_tui.formatters.styled_text import Line, Span, fit_line
 from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.presentation.localization import texts_of
 from watchroom_tui.presentation.sanitize import sanitize
-from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.item_list import ItemList
 from watchroom_tui.widgets.line_widget import content
+from watchroom_tui.widgets.text_pane import TextPane
 
 WORDS: Final = "search.words"
 """The name of the remembered words among the filters."""
@@ -63,25 +63,32 @@ _EXACT: Final[frozenset[Zone]] = frozenset({"collab", "request"})
 """The zones whose screens show the row itself."""
 
 
-class HitList(LineList[Hit]):
+class HitList(ItemList[Hit]):
     """The hits: when, who, where, and the words within their text."""
+
+    WRAPS = "never"
 
     def item_key(self, item: Hit) -> Hashable:
         return item.row.seq
 
-    def line(self, item: Hit, width: int) -> Line:
-        row = item.row
+    def cells(self, item: Hit) -> Sequence[Line]:
+        row, width = item.row, self.content_area.width
         texts = texts_of(self)
         place = f"{labels.shown_path(row, texts)}{_version(item)}"
         if row.zone not in _OF_PATHS:
             place = f"{labels.zone_name(row.zone, texts)} {place}"
         actor_width, place_width = (16, 36) if width >= _WIDE else (10, 24)
-        return [
+        line = [
             Span(f"{self.age_of(row):>5} ", "dim"),
             Span(f"{fit(sanitize(row.actor), actor_width)} ", agent_class(row.actor)),
             Span(f"{fit_path(place, place_width)} "),
             *fit_line(marked_line(item, _BEFORE), width - actor_width - place_width - 8),
+            Span(""),
         ]
+        return (line,)
+
+    def item_text(self, item: Hit) -> str:
+        return f"{item.row.actor} {item.row.path} {item.excerpt}"
 
     def copy_text(self, item: Hit) -> str:
         return item.excerpt
@@ -113,7 +120,7 @@ class SearchDialog(ModalDialog[Hit | None]):
             words.border_subtitle = content(self.key_hints())
             yield words
             yield HitList(title="pane.hits", empty="empty.hits", id="hits", classes="pane")
-            yield LineView(title="pane.excerpt", empty="empty.excerpt", id="excerpt", classes="pane")
+            yield TextPane(title="pane.excerpt", empty="empty.excerpt", id="excerpt", classes="pane")
 
     @property
     def hits(self) -> HitList:
@@ -142,7 +149,7 @@ class SearchDialog(ModalDialog[Hit | None]):
         self._search()
 
     def _follow_clock(self) -> None:
-        self.hits.redraw()
+        self.hits.redraw_changed()
         if self._result.is_behind and self._asked == self._answered:
             self.index_missing()
 
@@ -200,9 +207,9 @@ class SearchDialog(ModalDialog[Hit | None]):
             notes.append(texts("search.oldest", oldest=found.oldest))
         return " ".join(notes)
 
-    @on(LineList.Highlighted, "#hits")
+    @on(ItemList.Highlighted, "#hits")
     def _show_excerpt(self) -> None:
-        hit, view = self.hits.item, self.query_one("#excerpt", LineView)
+        hit, view = self.hits.item, self.query_one("#excerpt", TextPane)
         if hit is None:
             view.clear()
             return
@@ -223,7 +230,7 @@ class SearchDialog(ModalDialog[Hit | None]):
         if not self._opens:
             self._open()
 
-    @on(LineList.Opened, "#hits")
+    @on(ItemList.Opened, "#hits")
     def _open(self) -> None:
         if self.hits.item is not None:
             self.dismiss(self.hits.item)

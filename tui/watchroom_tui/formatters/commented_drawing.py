@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from watchroom.features.trees.comments import TreeComment, place_comments
 
-from watchroom_tui.formatters.diff_drawing import Cell, Drawing, DrawnLine
+from watchroom_tui.formatters.drawing import Cell, DrawnLine, LinedDrawing
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.presentation.sanitize import sanitize_lines
 
 _BAR: Final = "┃ "
 _SENT: Final = "✓ "
 """Before a comment that was sent."""
-
-
-class LinedDrawing(Drawing, Protocol):
-    """A drawing whose rows are lines of texts."""
-
-    def line_at(self, index: int) -> DrawnLine | None:
-        """The line in a row; None if the row is something else."""
 
 
 class _NoteRow(NamedTuple):
@@ -32,7 +25,7 @@ class _NoteRow(NamedTuple):
     above: int
 
 
-class CommentedDrawing(Drawing):
+class CommentedDrawing(LinedDrawing):
     """``inner`` with ``comments``. ``old``, ``new``: the lines of HEAD and of the newest version."""
 
     def __init__(

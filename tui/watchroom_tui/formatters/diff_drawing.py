@@ -8,12 +8,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom.algorithms.merge import LineChange, find_changed_words
 
-from watchroom_tui.formatters.styled_text import Line, Span
-from watchroom_tui.presentation.sanitize import TAB, sanitize
+from watchroom_tui.formatters.drawing import MEASURED, Cell, DrawnLine, LinedDrawing
+from watchroom_tui.formatters.styled_text import Span
+from watchroom_tui.presentation.sanitize import sanitize
 
 CONTEXT: Final = 3
 """Unchanged lines to show around changed ones."""
@@ -21,72 +22,12 @@ CONTEXT: Final = 3
 MAX_MARKED_FRACTION: Final = 0.7
 """Max share of changed characters in a line with marked words. In other lines no words are marked."""
 
-MEASURED: Final = 2000
-"""Max rows to measure for horizontal scrolling."""
-
 SIGNS: Final = {"same": " ", "removed": "−", "added": "+"}
 
 NO_END: Final = " ⌁"
 """The mark after a last line without a line end."""
 
 LineKind: TypeAlias = Literal["same", "removed", "added"]
-
-
-class Cell(NamedTuple):
-    """A line of text on the screen.
-
-    - ``gutter``: the fixed part before the text.
-    - ``under``: the style of the background.
-    - ``more``: the gutter of wrapped lines, default: blank.
-    """
-
-    gutter: Line
-    text: Line
-    under: str = ""
-    more: Line = ()
-
-
-class DrawnLine(NamedTuple):
-    """A line of a text as it is drawn in a row.
-
-    - ``at``: its index in the text.
-    - ``is_old``: the text is the old one of a difference.
-    - ``text``: without its end.
-    """
-
-    at: int
-    is_old: bool
-    text: str
-
-
-class Drawing(Protocol):
-    """Rows that are drawn when they become visible. A row has ``columns`` cells, or one across all
-    columns."""
-
-    columns: int
-
-    def __len__(self) -> int: ...
-
-    def row(self, index: int, reach: int, *, is_top: bool) -> Sequence[Cell]:
-        """Return the cells of a row. Texts may end after ``reach`` cells. ``is_top``: the row is the first
-        visible one."""
-
-    def cell_texts(self, index: int) -> Sequence[str]:
-        """Return the whole texts of a row's cells, faster than by drawing."""
-
-    def gutter(self, index: int) -> int:
-        """Return the width of the gutter of the row's cells."""
-
-    def longest(self) -> int:
-        """Return the width of the widest measured text."""
-
-    def foot(self, index: int) -> str:
-        """Return the foot for a cursor on this row."""
-        return ""
-
-    def copy_text(self, index: int) -> str:
-        """Return the row's text to copy: safe to paste into a shell, with its tabs."""
-        return "\t".join(self.cell_texts(index)).replace(TAB, "\t")
 
 
 class DiffInput(NamedTuple):
@@ -132,7 +73,7 @@ class _Line(NamedTuple):
         return sanitize(self.shown) + ("" if self.has_end or self.kind == "same" else NO_END)
 
 
-class DiffDrawing(Drawing):
+class DiffDrawing(LinedDrawing):
     """The rows of a comparison. Shown line numbers count from 1."""
 
     def __init__(self, compared: DiffInput, *, side_by_side: bool) -> None:

@@ -21,7 +21,7 @@ from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import fit
-from watchroom_tui.formatters.diff_drawing import Cell, Drawing
+from watchroom_tui.formatters.drawing import Cell, Drawing
 from watchroom_tui.formatters.local_time import local_clock
 from watchroom_tui.formatters.styled_text import Line, Span, cut, width_of
 from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
@@ -50,8 +50,6 @@ class DocumentRow(NamedTuple):
 class DocumentDrawing(Drawing):
     """The rows of a document."""
 
-    columns = 1
-
     def __init__(self, picture: AttributedFields, schema: Mapping[str, FieldType], texts: Catalogue) -> None:
         self.rows: list[DocumentRow] = []
         for name, kind in schema.items():
@@ -67,9 +65,12 @@ class DocumentDrawing(Drawing):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def same_row(self, row: DocumentRow, near: int) -> int | None:
+    def moved(self, before: Drawing, anchor: int) -> int | None:
         """Return the index of a row of an earlier drawing: the nearest row with the same text, or the one
         with the same key. None if there is neither."""
+        if not isinstance(before, DocumentDrawing):
+            return None
+        row = before.rows[anchor]
         says = _plain_text(row)
         found = [
             index
@@ -77,7 +78,7 @@ class DocumentDrawing(Drawing):
             if said == says and self.rows[index].field == row.field
         ]
         if found:
-            return min(found, key=lambda index: abs(index - near))
+            return min(found, key=lambda index: abs(index - anchor))
         keys = [(each.field, each.key) for each in self.rows]
         return keys.index((row.field, row.key)) if (row.field, row.key) in keys else None
 

@@ -131,7 +131,7 @@ def _fitted(column: Column, cell: Line, width: int) -> list[Span]:
     if used == width and not last.text:
         return first
     if used >= width:
-        return [Span(fit("".join(span.text for span in cell), width), cell[0].style)]
+        return list(fit_line(cell, width))
     if column.align == "right":
         blank = max(0, width - used - width_of([last]))
         return [Span(" " * blank), *first, Span(fit(last.text, width - used - blank), last.style)]

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Final
 
-from watchroom_tui.formatters.diff_drawing import Cell, Drawing
+from watchroom_tui.formatters.drawing import MEASURED, Cell, Drawing
 from watchroom_tui.formatters.styled_text import Line, Span, cut, mark, width_of
 from watchroom_tui.presentation.sanitize import sanitize_lines
-
-MEASURED: Final = 2000
-"""Max lines to measure for horizontal scrolling."""
 
 
 class TextDrawing(Drawing):
@@ -20,8 +16,6 @@ class TextDrawing(Drawing):
     - ``changed``: the lines to mark, counted from 0.
     - ``marks``: the pattern of texts to emphasize.
     """
-
-    columns = 1
 
     def __init__(
         self,

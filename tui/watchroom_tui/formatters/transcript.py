@@ -14,7 +14,7 @@ from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import fit
-from watchroom_tui.formatters.diff_drawing import Cell, Drawing
+from watchroom_tui.formatters.drawing import Cell, Drawing
 from watchroom_tui.formatters.labels import tool_name
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
@@ -253,8 +253,6 @@ class _Row(NamedTuple):
 
 class Transcript(Drawing):
     """The rows of a transcript. Calls are folded unless their keys are in ``unfolded``."""
-
-    columns = 1
 
     def __init__(self, entries: Sequence[TranscriptEntry], unfolded: frozenset[str] = frozenset()) -> None:
         self._rows = [row for entry in entries for row in _rows(entry, entry.key in unfolded)]

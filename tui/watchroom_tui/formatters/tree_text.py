@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from watchroom_tui.formatters.columns import fit
-from watchroom_tui.formatters.diff_drawing import MEASURED, Cell, Drawing, DrawnLine
+from watchroom_tui.formatters.drawing import MEASURED, Cell, DrawnLine, LinedDrawing
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.formatters.tree_changes import author_style
 from watchroom_tui.presentation.sanitize import sanitize
@@ -17,14 +17,12 @@ if TYPE_CHECKING:
 _MAX_NAME: Final = 14
 
 
-class TreeText(Drawing):
+class TreeText(LinedDrawing):
     """The ``lines`` with their numbers, and a plus sign before lines that HEAD lacks.
 
     - ``foot``: returns the foot for a line.
     - ``has_authors``: show each line's author.
     """
-
-    columns = 1
 
     def __init__(
         self, lines: Sequence[FileLine], foot: Callable[[FileLine], str], *, has_authors: bool

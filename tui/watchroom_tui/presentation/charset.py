@@ -1,5 +1,5 @@
-"""Replace characters that a terminal cannot show: signs by simpler ones of the same width, others by their
-code points."""
+"""Replace characters that a terminal or a pipe cannot show: signs by simpler ones of the same width, others
+by their code points."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import codecs
 import locale
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Final, NamedTuple
 
-REPLACEMENT_ERRORS: Final = "watchroom.replace_signs"
-"""The name of `replace_unencodable` among the error handlers of codecs."""
+REPLACEMENT_ERRORS: Final = "watchroom.replace"
+"""The error handler of codecs that does what `Charset.replace` does."""
 
 _PICTURES: Final = range(0x2400, 0x2420)
 """Pictures of control characters, in their order."""
@@ -157,13 +157,12 @@ class Charset(NamedTuple):
         """Return whether all of ``text`` can be shown."""
         return _encodes(text, self.repertoire)
 
-    def replace(self, text: str) -> str:
-        """Return ``text`` in the same width, with simpler signs, and ``?`` for other characters."""
-        return text if text.isascii() else text.translate(_replacements(self.repertoire))
+    def replace(self, text: str, *, keeps_width: bool = False) -> str:
+        """Return ``text`` with simpler signs of the same width, and escapes for other characters, as in JSON.
 
-    def escape(self, text: str) -> str:
-        """Return ``text`` with simpler signs, and escapes for other characters, as in JSON."""
-        return text if text.isascii() else text.translate(_escapes(self.repertoire))
+        ``keeps_width``: ``?`` instead of escapes, for texts that are already placed on the screen.
+        """
+        return text if text.isascii() else text.translate(_replacements(self.repertoire, keeps_width))
 
 
 @cache
@@ -199,48 +198,63 @@ def charset_of(environ: Mapping[str, str], encoding: str) -> Charset | None:
     return Charset(name, "utf-8" if name == "ascii" else name)
 
 
-def replace_unencodable(error: UnicodeError) -> tuple[str, int]:
-    """Replace characters that an encoding lacks, as `Charset.escape`. An error handler for codecs. Raises
-    other errors again."""
+def _replace_unencodable(error: UnicodeError) -> tuple[str, int]:
+    """Replace characters that an encoding lacks, as `Charset.replace`. Raise other errors again."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    return error.object[error.start : error.end].translate(_escapes(error.encoding)), error.end
+    # Python has one name for all encodings with a table.
+    codec = "ascii" if error.encoding == "charmap" else error.encoding
+    return error.object[error.start : error.end].translate(_replacements(codec, False)), error.end
 
 
-class _Table(dict[int, str]):
-    """A translation table that computes the entry of a character on its first use."""
+codecs.register_error(REPLACEMENT_ERRORS, _replace_unencodable)
 
-    def __init__(self, repertoire: str, *, escapes: bool) -> None:
-        self._repertoire = repertoire
-        self._escapes = escapes
+
+class LazyTable(dict[int, str]):
+    """A table for ``str.translate`` that computes the entry of a character on its first use.
+
+    - ``show``: returns the entry of a character.
+    - ``known``: the entries that are not computed.
+    """
+
+    def __init__(self, show: Callable[[str], str], known: Mapping[int, str] | None = None) -> None:
+        super().__init__(known or {})
+        self._show = show
 
     def __missing__(self, code: int) -> str:
-        # Slow to load, and most commands never get here.
-        from rich.cells import cell_len
-
-        character = chr(code)
-        if _encodes(character, self._repertoire):
-            shown = character
-        elif character in _SIGNS:
-            given = _SIGNS[character]
-            # A sign of two cells has one replacement for both.
-            candidates = [given] if cell_len(character) == 2 else list(given)
-            shown = next(each for each in candidates if _encodes(each, self._repertoire))
-        else:
-            meant = chr(code - _PICTURES.start) if code in _PICTURES else character
-            shown = json_escape(meant) if self._escapes else "?" * cell_len(character)
-        self[code] = shown
+        shown = self[code] = self._show(chr(code))
         return shown
 
 
 @cache
-def _replacements(repertoire: str) -> _Table:
-    return _Table(repertoire, escapes=False)
+def _replacements(codec: str, keeps_width: bool) -> LazyTable:
+    def show(character: str) -> str:
+        if _encodes(character, codec):
+            return character
+        spelled = "?" * _cell_len(character) if keeps_width else json_escape(_control(character))
+        return _sign(character, codec) or spelled
+
+    return LazyTable(show)
 
 
-@cache
-def _escapes(repertoire: str) -> _Table:
-    return _Table(repertoire, escapes=True)
+def _sign(character: str, codec: str) -> str:
+    """Return the best replacement of a sign, empty if there is none."""
+    signs = _SIGNS.get(character, "")
+    # A sign of two cells has one replacement for both.
+    candidates = [signs] if signs and _cell_len(character) == 2 else list(signs)
+    return next((each for each in candidates if _encodes(each, codec)), "")
+
+
+def _control(character: str) -> str:
+    """Return the control character whose picture ``character`` is, or the character."""
+    return chr(ord(character) - _PICTURES.start) if ord(character) in _PICTURES else character
+
+
+def _cell_len(character: str) -> int:
+    # Slow to load, and most commands never get here.
+    from rich.cells import cell_len
+
+    return cell_len(character)
 
 
 def _encodes(text: str, codec: str) -> bool:

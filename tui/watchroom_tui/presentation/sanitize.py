@@ -12,7 +12,7 @@ import re
 import unicodedata
 from typing import Final
 
-from watchroom_tui.presentation.charset import terminal_charset
+from watchroom_tui.presentation.charset import LazyTable, json_escape, terminal_charset
 
 TAB: Final = "→   "
 _LINE_BREAK: Final = "⏎"
@@ -20,7 +20,7 @@ _FILLERS: Final = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\u180b-\u180f
 _VARIANTS: Final = "\ufe00-\ufe0d\U000e0100-\U000e01ef"
 _FORMS: Final = "\ufe0e\ufe0f"
 _SKIN_TONES: Final = "\U0001f3fb-\U0001f3ff"
-INVISIBLE: Final = re.compile(f"[{_FILLERS}{_VARIANTS}{_FORMS}]")
+_INVISIBLE: Final = re.compile(f"[{_FILLERS}{_VARIANTS}{_FORMS}]")
 """Invisible characters that Unicode counts as letters, marks and symbols: joiners, fillers, variation
 selectors."""
 _DISPUTED: Final = (
@@ -30,16 +30,6 @@ _DISPUTED: Final = (
 _REPLACED: Final = re.compile(
     f"(?P<emoji>[{_FORMS}{_SKIN_TONES}])|(?P<variant>[{_VARIANTS}])|[{_FILLERS}{_DISPUTED}]"
 )
-
-
-class _Visible(dict[int, str | int]):
-    """A translation table that computes the entry of a character on its first use."""
-
-    def __missing__(self, code: int) -> str | int:
-        character = chr(code)
-        shown: str | int = code if character.isprintable() else _picture(code)
-        self[code] = shown
-        return shown
 
 
 def _picture(code: int) -> str:
@@ -52,18 +42,32 @@ def _picture(code: int) -> str:
     return f"‹{initials or 'U'}+{code:04X}›"
 
 
-_LINE = _Visible({0x09: TAB, 0x0A: _LINE_BREAK, 0x3000: 0x3000, 0xA0: " "})
+_LINE: Final = LazyTable(
+    lambda each: each if each.isprintable() else _picture(ord(each)),
+    {0x09: TAB, 0x0A: _LINE_BREAK, 0x3000: "\u3000", 0xA0: " "},
+)
+_ESCAPED: Final = LazyTable(
+    lambda each: each if each.isprintable() and not _INVISIBLE.match(each) else json_escape(each),
+    # Characters that Python calls not printable, but that only leave space.
+    {ord(each): each for each in "\n\t\u00a0\u3000"},
+)
 
 
 def sanitize(text: str) -> str:
     """Return ``text`` as one line that is safe to show, with invisible and control characters made
     visible."""
-    shown = _escape_invisible(text)
+    shown = _draw_invisible(text)
     charset = None if shown.isascii() else terminal_charset()
-    return shown if charset is None else charset.escape(shown)
+    return shown if charset is None else charset.replace(shown)
 
 
-def _escape_invisible(text: str) -> str:
+def escape_invisible(text: str) -> str:
+    """Return ``text``, which may be JSON, with control and invisible characters as ``\\uXXXX``. Characters
+    above U+FFFF become two escapes, as in JSON."""
+    return text if text.isascii() and text.isprintable() else text.translate(_ESCAPED)
+
+
+def _draw_invisible(text: str) -> str:
     if not text.isascii():
         text = _REPLACED.sub(_replace, text)
     return text if text.isprintable() else text.translate(_LINE)
@@ -80,7 +84,7 @@ def _replace(found: re.Match[str]) -> str:
 
 def copyable(line: str) -> str:
     """Return ``line`` for the clipboard: sanitized, because it may be pasted into a shell, with its tabs."""
-    return "\t".join(map(_escape_invisible, line.split("\t")))
+    return "\t".join(map(_draw_invisible, line.split("\t")))
 
 
 def sanitize_lines(text: str) -> list[str]:

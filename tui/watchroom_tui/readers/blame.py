@@ -13,7 +13,7 @@ from watchroom.model import Row
 
 from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import fit
-from watchroom_tui.formatters.diff_drawing import MEASURED, Cell, Drawing
+from watchroom_tui.formatters.drawing import MEASURED, Cell, Drawing
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.worker.process import WorkerProcess
@@ -71,8 +71,6 @@ class BlameGutter(Drawing):
     - ``foot``: returns the foot for a version.
     - ``oldest``: the oldest version that was compared, if the file is older. Its lines may be older too.
     """
-
-    columns = 1
 
     def __init__(
         self, lines: Sequence[str], found: Sequence[Row], foot: Callable[[Row], str], *, oldest: Row | None

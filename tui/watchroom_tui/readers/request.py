@@ -15,6 +15,7 @@ from watchroom.model import ANSWER, Json
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters.actor_class import agent_class
+from watchroom_tui.formatters.drawing import Drawing
 from watchroom_tui.formatters.labels import tool_name
 from watchroom_tui.formatters.local_time import zoned_time
 from watchroom_tui.formatters.styled_text import Line, Span
@@ -70,9 +71,6 @@ class RequestDrawing(TextDrawing):
         before = self._rows[index - 1] if index else None
         return row.hunk is not None and (before is None or (before.call, before.hunk) != (row.call, row.hunk))
 
-    def row_at(self, index: int) -> RequestRow:
-        return self._rows[index]
-
     def line_row(self, index: int) -> RequestRow:
         """Return the row of the line that the row at ``index`` comments on, or the row itself."""
         row = self._rows[index]
@@ -80,15 +78,18 @@ class RequestDrawing(TextDrawing):
             index, row = index - 1, before
         return row
 
-    def find_row(self, row: RequestRow, near: int) -> int | None:
-        """Return the index of ``row`` of an earlier drawing, the closest to the index ``near``. None if it is
-        not shown any more. A line is found by its key, other rows by their text."""
+    def moved(self, before: Drawing, anchor: int) -> int | None:
+        """Return the closest index of a row of an earlier drawing, None if it is not shown any more. A line
+        is found by its key, other rows by their text."""
+        if not isinstance(before, RequestDrawing):
+            return None
+        row = before._rows[anchor]
         found = [
             index
             for index, each in enumerate(self._rows)
             if (each.call, each.key) == (row.call, row.key) and (row.key is not None or each.line == row.line)
         ]
-        return min(found, key=lambda index: abs(index - near), default=None)
+        return min(found, key=lambda index: abs(index - anchor), default=None)
 
     def next_hunk(self, index: int, step: int) -> int | None:
         """Return the start of the next hunk (``step`` -1: the previous one) from the row ``index``, None if

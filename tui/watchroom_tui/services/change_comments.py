@@ -23,7 +23,7 @@ from watchroom.texts import catalogue as core_texts
 from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.confirm import LinesConfirmDialog
 from watchroom_tui.dialogs.text_input import TextDraft, enter_text
-from watchroom_tui.formatters.diff_drawing import DrawnLine
+from watchroom_tui.formatters.drawing import DrawnLine
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
 

@@ -12,10 +12,10 @@ from watchroom_tui.formatters.columns import size
 from watchroom_tui.formatters.local_time import zoned_time
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.presentation.sanitize import sanitize
-from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.text_pane import TextPane
 
 
-async def show_version(app: Dashboard, view: LineView, head: Row, path: str) -> None:
+async def show_version(app: Dashboard, view: TextPane, head: Row, path: str) -> None:
     """Show a version of a file, or say why it has no text. ``path``: its name for people."""
     title = f"{sanitize(path)} v{head.version} · {sanitize(head.actor)}"
     preview = await asyncio.to_thread(read_preview, app.journal, head)

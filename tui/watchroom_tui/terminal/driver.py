@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from textual.drivers.linux_driver import LinuxDriver
 
 from watchroom_tui.terminal.input import SelectableEvent, read_input
-from watchroom_tui.textual_compat import require
+from watchroom_tui.textual_compat import is_reading_keys, require, restarts_itself
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -31,6 +31,7 @@ class SuspendableDriver(LinuxDriver):
         # Signals can come from here on.
         self._loop = get_running_loop()
         self._is_suspended = False
+        self._dashboard = app
         super().__init__(app, **given)
         self.exit_event: SelectableEvent = SelectableEvent()
 
@@ -45,21 +46,17 @@ class SuspendableDriver(LinuxDriver):
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(act)
 
-    @property
-    def _is_running(self) -> bool:
-        return self._key_thread is not None and self._key_thread.is_alive()
-
     def _stop(self) -> None:
-        if self._is_running:
+        if is_reading_keys(self):
             super()._sigtstp_application()
         else:
             # Nothing to restore, and nothing to set up again.
             os.kill(os.getpid(), signal.SIGSTOP)
 
     def _resume(self) -> None:
-        if not self._auto_restart:
+        if not restarts_itself(self):
             return
-        if self._is_running:
+        if is_reading_keys(self):
             # Resumed after SIGSTOP, without suspending first: two threads would share the keys, and the
             # terminal may be set up for another program.
             self.suspend_application_mode()
@@ -67,7 +64,7 @@ class SuspendableDriver(LinuxDriver):
         if self._is_suspended:
             self.resume_application_mode()
             # The alternate screen was cleared, and an unchanged size repaints nothing.
-            self._app.refresh(layout=True)
+            self._dashboard.refresh(layout=True)
 
     def suspend_application_mode(self) -> None:
         """Return the terminal, until `start_application_mode`."""

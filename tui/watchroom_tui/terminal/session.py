@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Event
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any
 
 from watchroom.texts import Catalogue
 
@@ -117,6 +117,7 @@ class TerminalWatch:
 
     def _terminal_driver(self) -> type[Driver]:
         from watchroom_tui.terminal.driver import SuspendableDriver
+        from watchroom_tui.textual_compat import wrap_output
 
         mark_gone, charset = self.mark_gone, terminal_charset()
 
@@ -125,28 +126,29 @@ class TerminalWatch:
 
             def __init__(self, app: App[Any], **given: Any) -> None:
                 super().__init__(app, **given)
-                self._file = cast("Any", WatchedOutput(cast("IO[str]", self._file), mark_gone, charset))
+                wrap_output(self, lambda file: WatchedOutput(file, mark_gone, charset))
 
         return TerminalDriver
 
     def _page_driver(self) -> type[Driver]:
         from textual.drivers.web_driver import WebDriver
 
-        mark_gone = self.mark_gone
+        from watchroom_tui.textual_compat import wrap_page_output
+
+        def watched(write: Callable[[bytes], int]) -> Callable[[bytes], int]:
+            def write_watched(data: bytes) -> int:
+                try:
+                    return write(data)
+                except OSError:
+                    self.mark_gone()
+                    return len(data)
+
+            return write_watched
 
         class PageDriver(WebDriver):
             def __init__(self, app: App[Any], **given: Any) -> None:
                 super().__init__(app, **given)
-                write = self._write
-
-                def write_watched(data: bytes) -> int:
-                    try:
-                        return write(data)
-                    except OSError:
-                        mark_gone()
-                        return len(data)
-
-                self._write = cast("Any", write_watched)
+                wrap_page_output(self, watched)
 
         return PageDriver
 
@@ -164,7 +166,9 @@ class WatchedOutput:
     def write(self, text: str) -> int:
         if not self._has_failed:
             try:
-                return self._file.write(text if self._charset is None else self._charset.replace(text))
+                return self._file.write(
+                    text if self._charset is None else self._charset.replace(text, keeps_width=True)
+                )
             except OSError:
                 self._fail()
         return len(text)

@@ -6,12 +6,12 @@ import re
 from typing import ClassVar, Final
 
 from rich.text import Text
-from textual.geometry import Size
 from textual.message import Message
 from textual.widgets import TextArea
 
 from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.textual_compat import LayoutHooks
 
 _FIRST_STAND_IN: Final = 0xF0000
 """The first placeholder. It is in a private use plane, so that it occurs in no text."""
@@ -42,7 +42,7 @@ class SourceArea(TextArea):
         return Text(shown, end="", no_wrap=True)
 
 
-class Editor(SourceArea):
+class Editor(LayoutHooks, SourceArea):
     BINDINGS = bindings("editor")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("editor",)
 
@@ -63,9 +63,7 @@ class Editor(SourceArea):
         self.move_cursor((line, 0))
         self._is_opening = True
 
-    def _scroll_update(self, virtual_size: Size) -> None:
-        # Textual calls this in each layout before it paints, when the editor has its final size.
-        super()._scroll_update(virtual_size)
+    def after_scrollbars(self) -> None:
         if self._is_opening:
             self._is_opening = False
             self.scroll_cursor_visible(center=True)

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 from textual.screen import Screen
 from textual.widget import Widget
 
-from watchroom_tui.widgets.searchable import Searchable
-
 if TYPE_CHECKING:
-    from watchroom_tui.widgets.search_bar import SearchBar
+    from watchroom_tui.widgets.search_bar import Searchable, SearchBar
 
 
 async def open_search(target: Searchable) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, cast
+from typing import ClassVar, Protocol, cast
 
 from textual import events
 from textual.app import ComposeResult
@@ -15,9 +15,22 @@ from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.keys.keymap import key_hints
 from watchroom_tui.textual_compat import require
 from watchroom_tui.widgets.line_widget import content
-from watchroom_tui.widgets.searchable import Searchable
 
 require(Input, "_on_key")
+
+
+class Searchable(Protocol):
+    """A widget that filters by words, or finds them."""
+
+    @property
+    def sought(self) -> str:
+        """The search words, empty without a search."""
+
+    def search_for(self, words: str) -> None:
+        """Search for ``words``."""
+
+    def end_search(self) -> bool:
+        """End the search. Return False if there was none."""
 
 
 class SearchInput(Input):

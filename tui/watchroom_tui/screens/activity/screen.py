@@ -16,9 +16,9 @@ from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.dialogs.revert import ask_to_revert_row
 from watchroom_tui.dialogs.row import RowDialog
 from watchroom_tui.keys.actions import bindings
+from watchroom_tui.screens.activity.paged_rows import PagedRowList
 from watchroom_tui.services.agent_actions import AgentActions
-from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.widgets.paged_row_list import PagedRowList
+from watchroom_tui.widgets.item_list import ItemList
 
 
 class ActivityScreen(BaseScreen):
@@ -94,7 +94,7 @@ class ActivityScreen(BaseScreen):
     def action_show_terminal(self) -> None:
         AgentActions(self.dashboard).show_terminal(self._agent)
 
-    @on(LineList.Opened, "#rows")
+    @on(ItemList.Opened, "#rows")
     def open_row(self) -> None:
         row = self.query_one("#rows", PagedRowList).item
         if row:

@@ -13,7 +13,7 @@ from watchroom_tui.formatters.columns import Column
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.presentation.localization import texts_of
 from watchroom_tui.presentation.sanitize import sanitize
-from watchroom_tui.widgets.column_list import ColumnList
+from watchroom_tui.widgets.item_list import ItemList
 
 MARKS: Final[Mapping[BufferState, Span]] = {
     "synced": Span("✓", "ok"),
@@ -26,7 +26,7 @@ CHOICE_MARK: Final = Span("◐", "warning")
 """Before a buffer whose agent has to choose between places."""
 
 
-class BufferList(ColumnList[BufferView]):
+class BufferList(ItemList[BufferView]):
     """Open buffers, by agent and name."""
 
     SHOWS_AGENT = True

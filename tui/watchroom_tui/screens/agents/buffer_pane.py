@@ -15,7 +15,7 @@ from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.readers.buffer import BufferSnapshot, PendingChoice, read_buffer
 from watchroom_tui.screens.agents.buffer_list import CHOICE_MARK, MARKS, source_of
-from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.text_pane import TextPane
 
 SOUGHT_WIDTH = 30
 
@@ -25,7 +25,7 @@ async def reading_of(app: Dashboard, buffer: BufferView) -> BufferSnapshot:
     return await asyncio.to_thread(read_buffer, app.journal, buffer.row)
 
 
-def show_text(app: Dashboard, view: LineView, buffer: BufferView, reading: BufferSnapshot) -> None:
+def show_text(app: Dashboard, view: TextPane, buffer: BufferView, reading: BufferSnapshot) -> None:
     """Show the text, with the places marked that wait for a choice."""
     head = _choice_lines(reading.choice, app.texts) if reading.choice else ()
     title = title_of(buffer, app.texts)
@@ -36,7 +36,7 @@ def show_text(app: Dashboard, view: LineView, buffer: BufferView, reading: Buffe
 
 
 async def show_changes(
-    app: Dashboard, view: LineView, buffer: BufferView, reading: BufferSnapshot, title: str
+    app: Dashboard, view: TextPane, buffer: BufferView, reading: BufferSnapshot, title: str
 ) -> None:
     """Show what the buffer changes in the text that it is based on."""
     texts = app.texts

@@ -14,8 +14,8 @@ from watchroom_tui.keys.actions import bindings
 from watchroom_tui.screens.agents.buffer_list import BufferList
 from watchroom_tui.screens.agents.buffer_pane import reading_of, show_changes, show_text
 from watchroom_tui.widgets.containers import Horizontal, Vertical
-from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.item_list import ItemList
+from watchroom_tui.widgets.text_pane import TextPane
 
 
 class BuffersScreen(BaseScreen):
@@ -30,8 +30,8 @@ class BuffersScreen(BaseScreen):
         self._wanted = path
         self._shown: BufferView | None = None
         self.buffers = BufferList(title="pane.buffers", empty="empty.buffers", id="buffers", classes="pane")
-        self.text = LineView(title="pane.text", empty="empty.buffer", id="buffer", classes="pane")
-        self.changes = LineView(title="pane.unwritten", empty="empty.buffer", id="unwritten", classes="pane")
+        self.text = TextPane(title="pane.text", empty="empty.buffer", id="buffer", classes="pane")
+        self.changes = TextPane(title="pane.unwritten", empty="empty.buffer", id="unwritten", classes="pane")
 
     def compose_panes(self) -> ComposeResult:
         with Vertical(id="body", classes="group"):
@@ -46,11 +46,11 @@ class BuffersScreen(BaseScreen):
             self._wanted = ""
         self._show_buffer()
 
-    @on(LineList.Highlighted, "#buffers")
+    @on(ItemList.Highlighted, "#buffers")
     def choose(self) -> None:
         self._show_buffer()
 
-    @on(LineList.Opened, "#buffers")
+    @on(ItemList.Opened, "#buffers")
     def open_buffer(self) -> None:
         self.front(self.text)
 

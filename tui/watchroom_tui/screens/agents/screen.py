@@ -26,14 +26,16 @@ from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.screens.agents.buffer_list import OwnBufferList
 from watchroom_tui.screens.agents.buffer_pane import reading_of, show_changes, show_text, title_of
 from watchroom_tui.screens.agents.buffers_screen import BuffersScreen
+from watchroom_tui.screens.agents.file_list import FileList
 from watchroom_tui.screens.agents.session_pane import SessionPane
 from watchroom_tui.screens.agents.transcript_view import TranscriptView
 from watchroom_tui.services.agent_actions import AgentActions
 from watchroom_tui.services.file_preview import show_version
+from watchroom_tui.widgets.agent_list import AgentList
 from watchroom_tui.widgets.containers import Horizontal, Vertical
-from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.widgets.line_view import LineView
-from watchroom_tui.widgets.lists import AgentList, FileList, OwnRowList
+from watchroom_tui.widgets.item_list import ItemList
+from watchroom_tui.widgets.row_list import OwnRowList
+from watchroom_tui.widgets.text_pane import TextPane
 
 
 class AgentsScreen(BaseScreen):
@@ -63,7 +65,7 @@ class AgentsScreen(BaseScreen):
                         title="pane.buffers", empty="empty.buffers", id="buffers", classes="pane -away"
                     )
                     yield FileList(title="pane.files", empty="empty.files", id="files", classes="pane")
-                    yield LineView(title="pane.preview", empty="empty.preview", id="preview", classes="pane")
+                    yield TextPane(title="pane.preview", empty="empty.preview", id="preview", classes="pane")
             yield OwnRowList(title="pane.rows", empty="empty.rows", id="rows", classes="pane")
 
     def show_model(self, model: Model) -> None:
@@ -179,7 +181,7 @@ class AgentsScreen(BaseScreen):
         agents.move_to(agent)
         self.front(agents)
 
-    @on(LineList.Highlighted, "#agents")
+    @on(ItemList.Highlighted, "#agents")
     def choose_agent(self) -> None:
         self._loaded = None
         self._looks_at_files = False
@@ -187,19 +189,19 @@ class AgentsScreen(BaseScreen):
         self.session.leave_others(agent.agent.id if agent is not None else "")
         self.show_model(self.dashboard.model)
 
-    @on(LineList.Highlighted, "#buffers")
+    @on(ItemList.Highlighted, "#buffers")
     def choose_buffer(self) -> None:
         self._preview()
 
-    @on(LineList.Opened, "#buffers")
+    @on(ItemList.Opened, "#buffers")
     def open_buffer(self) -> None:
         self.action_buffers()
 
-    @on(LineList.Highlighted, "#files")
+    @on(ItemList.Highlighted, "#files")
     def choose_file(self) -> None:
         self._preview()
 
-    @on(LineList.Opened, "#agents")
+    @on(ItemList.Opened, "#agents")
     def open_agent(self) -> None:
         view = self.query_one("#agents", AgentList).item
         if view is not None and view.session is not None:
@@ -207,11 +209,11 @@ class AgentsScreen(BaseScreen):
         else:
             self.front(self.query_one("#files", FileList))
 
-    @on(LineList.Opened, "#files")
+    @on(ItemList.Opened, "#files")
     def open_file(self) -> None:
-        self.front(self.query_one("#preview", LineView))
+        self.front(self.query_one("#preview", TextPane))
 
-    @on(LineList.Opened, "#rows")
+    @on(ItemList.Opened, "#rows")
     def open_row(self) -> None:
         row = self.query_one("#rows", OwnRowList).item
         if row:
@@ -238,7 +240,7 @@ class AgentsScreen(BaseScreen):
         head = self.query_one("#files", FileList).item
         if head is None:
             self._previewed = None
-            self.query_one("#preview", LineView).clear()
+            self.query_one("#preview", TextPane).clear()
         elif head != self._previewed:
             self._previewed = head
             if isinstance(head, ClientFile):
@@ -250,7 +252,7 @@ class AgentsScreen(BaseScreen):
     async def load_preview(self, head: Row) -> None:
         """Show the file, with the lines marked that its newest version changed."""
         path = head.path if head.zone == "private" else path_of(head)
-        await show_version(self.dashboard, self.query_one("#preview", LineView), head, path)
+        await show_version(self.dashboard, self.query_one("#preview", TextPane), head, path)
 
     @work(exclusive=True, group="preview")
     async def load_client_edit(self, file: ClientFile) -> None:
@@ -258,12 +260,12 @@ class AgentsScreen(BaseScreen):
         text = await asyncio.to_thread(read_client_call, self.dashboard.journal, file.row)
         lines = await asyncio.to_thread(client_file_lines, file, text, self.dashboard.texts)
         title = sanitize(file.path)
-        self.query_one("#preview", LineView).show_notice(("client", file.row.seq), lines, title=title)
+        self.query_one("#preview", TextPane).show_notice(("client", file.row.seq), lines, title=title)
 
     @work(exclusive=True, group="preview")
     async def load_buffer(self, buffer: BufferView) -> None:
         """Show the places among which the agent has to choose, else what is not written yet."""
-        app, view = self.dashboard, self.query_one("#preview", LineView)
+        app, view = self.dashboard, self.query_one("#preview", TextPane)
         reading = await reading_of(app, buffer)
         if buffer.waits_for_choice or not buffer.record.is_changed:
             show_text(app, view, buffer, reading)

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from watchroom_tui.formatters.transcript import Transcript, TranscriptEntry
 from watchroom_tui.keys.actions import Scope, bindings
-from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.text_pane import TextPane
 
 
-class TranscriptView(LineView):
+class TranscriptView(TextPane):
     """Shows entries. The cursor stays on its entry; at the end it follows what is said."""
 
     BINDINGS = bindings("session")

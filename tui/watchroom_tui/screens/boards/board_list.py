@@ -13,7 +13,7 @@ from watchroom_tui.formatters.columns import Column, format_age
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.presentation.localization import now_of, texts_of
 from watchroom_tui.presentation.sanitize import sanitize
-from watchroom_tui.widgets.column_list import ColumnList
+from watchroom_tui.widgets.item_list import ItemList
 
 _OWNERS_FROM = 38
 """From so many columns on, the list names who keeps each board."""
@@ -28,7 +28,7 @@ def board_name(item: BoardItem, texts: Catalogue) -> str:
     return sanitize(item.board.owner)
 
 
-class BoardList(ColumnList[BoardItem]):
+class BoardList(ItemList[BoardItem]):
     """Boards as a tree: whose each is, who holds it, its version and age, and what is new."""
 
     COLUMNS: ClassVar = (

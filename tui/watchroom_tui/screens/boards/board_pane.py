@@ -13,11 +13,12 @@ from watchroom.model import Row
 from watchroom_tui.formatters.board_summary import with_headings
 from watchroom_tui.formatters.board_tree import BoardItem
 from watchroom_tui.formatters.styled_text import Span
+from watchroom_tui.markdown.board_drawing import BoardDrawing
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.readers.board import BoardSnapshot, read_board
 from watchroom_tui.screens.boards.board_list import board_name
 from watchroom_tui.screens.boards.summary_panel import BoardPanel
-from watchroom_tui.widgets.markdown_view import MarkdownView
+from watchroom_tui.widgets.text_pane import TextPane
 
 if TYPE_CHECKING:
     from watchroom_tui.base_screen import BaseScreen
@@ -29,7 +30,7 @@ SUMMED_UP_AFTER: Final = 0.1
 class BoardPane:
     """Shows a board in ``view`` and what it says in ``panel``."""
 
-    def __init__(self, screen: BaseScreen, view: MarkdownView, panel: BoardPanel) -> None:
+    def __init__(self, screen: BaseScreen, view: TextPane, panel: BoardPanel) -> None:
         self._screen = screen
         self._app = screen.dashboard
         self._view = view
@@ -87,7 +88,8 @@ class BoardPane:
             self._panel.show_message(())
             return
         self._reading = reading
-        self._view.show_board(item.name, reading.data, title=self._title(item))
+        drawing = await asyncio.to_thread(BoardDrawing, reading.data)
+        self._view.show_drawing(item.name, drawing, title=self._title(item))
         await asyncio.sleep(SUMMED_UP_AFTER)
         found = await app.worker_process.summary(reading.data, app.language)
         self._panel.show_message(with_headings(found))

@@ -17,12 +17,13 @@ from watchroom.model import Json, Row
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.dialogs.commit import CommitDialog
 from watchroom_tui.formatters.diff_drawing import DiffDrawing, DiffInput
+from watchroom_tui.markdown.board_drawing import BoardDrawing
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.screens.boards.draft import BoardDraft
 from watchroom_tui.screens.boards.text_area import BoardTextArea
 from watchroom_tui.widgets.containers import Horizontal
 from watchroom_tui.widgets.line_widget import content
-from watchroom_tui.widgets.markdown_view import MarkdownView
+from watchroom_tui.widgets.text_pane import TextPane
 
 PREVIEWED_AFTER: Final = 0.1
 """So many seconds without a key, and the preview follows."""
@@ -45,7 +46,7 @@ class BoardEditorScreen(BaseScreen):
     def compose_panes(self) -> ComposeResult:
         with Horizontal(id="body", classes="group"):
             yield BoardTextArea(id="source")
-            yield MarkdownView(title="pane.preview", empty="empty.board", id="preview", classes="pane")
+            yield TextPane(title="pane.preview", empty="empty.board", id="preview", classes="pane")
 
     def prepare(self) -> None:
         source = self.query_one(BoardTextArea)
@@ -105,20 +106,20 @@ class BoardEditorScreen(BaseScreen):
 
     def _show_where_it_is_written(self) -> None:
         """Bring the section that the cursor is in to the top of the preview, if it cannot be seen."""
-        source, preview = self.query_one(BoardTextArea), self.query_one(MarkdownView)
+        source, preview = self.query_one(BoardTextArea), self.query_one(TextPane)
         row = source.cursor_location[0]
         above = "".join(f"{source.document.get_line(number)}\n" for number in range(row + 1))
         end = len(above.encode())
-        starts = [each.start for each in preview.outline() if each.start < end]
-        section = starts[-1] if starts else 0
-        if not preview.shows(section):
-            preview.go_to(section)
+        drawing = preview.drawing
+        section = drawing.section_at(end - 1) if isinstance(drawing, BoardDrawing) else 0
+        if not preview.shows_anchor(section):
+            preview.show_anchor(section)
 
     def _preview(self, text: str) -> None:
         title = self.dashboard.texts("pane.preview")
         # None is left where the screen was closed before this came.
-        for preview in self.query(MarkdownView):
-            preview.show_board(self._draft.name, text.encode(), title=title)
+        for preview in self.query(TextPane):
+            preview.show_drawing(self._draft.name, BoardDrawing(text.encode()), title=title)
 
     @on(BoardTextArea.Left)
     def go_back(self) -> None:

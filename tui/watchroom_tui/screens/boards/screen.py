@@ -15,6 +15,7 @@ from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.dialogs.confirm import ConfirmDialog
 from watchroom_tui.formatters.board_tree import BoardItem, board_tree
 from watchroom_tui.keys.actions import bindings
+from watchroom_tui.markdown.board_drawing import BoardDrawing
 from watchroom_tui.readers.board import read_board
 from watchroom_tui.screens.boards.board_list import BoardList
 from watchroom_tui.screens.boards.board_pane import BoardPane
@@ -23,8 +24,8 @@ from watchroom_tui.screens.boards.editor_screen import BoardEditorScreen
 from watchroom_tui.screens.boards.summary_panel import BoardPanel
 from watchroom_tui.screens.boards.versions_screen import BoardVersionsScreen
 from watchroom_tui.widgets.containers import Horizontal
-from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.widgets.markdown_view import MarkdownView
+from watchroom_tui.widgets.item_list import ItemList
+from watchroom_tui.widgets.text_pane import TextPane
 
 
 class BoardsScreen(BaseScreen):
@@ -36,7 +37,7 @@ class BoardsScreen(BaseScreen):
         super().__init__()
         self._pane: BoardPane | None = None
         self.boards = BoardList(title="pane.boards", empty="empty.boards", id="boards", classes="pane")
-        self.text = MarkdownView(title="pane.board", empty="empty.board", id="board", classes="pane")
+        self.text = TextPane(title="pane.board", empty="empty.board", id="board", classes="pane")
         self.panel = BoardPanel(title="pane.summary", empty="empty.summary", id="summary", classes="pane")
 
     def compose_panes(self) -> ComposeResult:
@@ -82,31 +83,33 @@ class BoardsScreen(BaseScreen):
             return item is not None and item.view is not None
         return action != "edit" or item is not None
 
-    @on(LineList.Highlighted, "#boards")
+    @on(ItemList.Highlighted, "#boards")
     def choose(self) -> None:
         self.show_model(self.dashboard.model)
 
-    @on(LineList.Opened, "#boards")
+    @on(ItemList.Opened, "#boards")
     def open_board(self) -> None:
         self.front(self.text)
 
-    @on(LineList.Opened, "#summary")
+    @on(ItemList.Opened, "#summary")
     def find(self) -> None:
         """Go to where it stands in the board."""
         row = self.panel.item
         if row is not None and not row.item.is_heading:
-            self.text.go_to(row.item.offset)
+            self.text.show_anchor(row.item.offset)
             self.front(self.text)
 
     def action_outline(self) -> None:
         def go(offset: int | None) -> None:
             if offset is not None:
-                self.text.go_to(offset)
+                self.text.show_anchor(offset)
 
         # It loads the parser of Markdown, which takes longer than to open this screen.
         from watchroom_tui.dialogs.outline import OutlineDialog
 
-        self.app.push_screen(OutlineDialog(self.text.outline(), self.text.at_offset), go)
+        drawing = self.text.drawing
+        headings = drawing.outline() if isinstance(drawing, BoardDrawing) else ()
+        self.app.push_screen(OutlineDialog(headings, self.text.top_anchor), go)
 
     @work(group="edit", exclusive=True)
     async def action_edit(self) -> None:
@@ -118,7 +121,7 @@ class BoardsScreen(BaseScreen):
             app.show_message(app.texts("boards.unknown"), "warning")
         elif item is not None:
             reading = self.pane.reading
-            at = self.text.at_offset if reading else 0
+            at = self.text.top_anchor if reading else 0
             if reading is None:
                 # A quick key: the cursor has just come here.
                 head = item.view.head if item.view else None

@@ -6,9 +6,9 @@ from collections.abc import Hashable, Sequence
 from typing import Final, NamedTuple
 
 from watchroom_tui.formatters.board_summary import SummaryItem, summary_lines
-from watchroom_tui.formatters.styled_text import Line
+from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.presentation.localization import texts_of
-from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.item_list import ItemList
 
 LEAST: Final = 20
 """Summaries are laid out for at least so many columns."""
@@ -22,7 +22,9 @@ class SummaryRow(NamedTuple):
     line: Line
 
 
-class BoardPanel(LineList[SummaryRow]):
+class BoardPanel(ItemList[SummaryRow]):
+    WRAPS = "never"
+
     _is_waiting = False
     _items: Sequence[SummaryItem] = ()
     _wrapped_at = 0
@@ -66,8 +68,8 @@ class BoardPanel(LineList[SummaryRow]):
         entry = item.item
         return (entry.kind, entry.text, entry.who, entry.is_heading, item.number)
 
-    def line(self, item: SummaryRow, width: int) -> Line:
-        return item.line
+    def cells(self, item: SummaryRow) -> Sequence[Line]:
+        return ([*item.line, Span("")],)
 
     def item_text(self, item: SummaryRow) -> str:
         return f"{item.item.kind} {item.item.text} {item.item.who}"

@@ -19,9 +19,9 @@ from watchroom_tui.keys.actions import bindings
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.readers.comparison import compare_versions
 from watchroom_tui.widgets.containers import Horizontal
-from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.widgets.line_view import LineView
-from watchroom_tui.widgets.version_list import VersionTimeline, version_name
+from watchroom_tui.widgets.item_list import ItemList
+from watchroom_tui.widgets.text_pane import TextPane
+from watchroom_tui.widgets.version_timeline import VersionTimeline, version_name
 
 
 class BoardVersionsScreen(BaseScreen):
@@ -38,7 +38,7 @@ class BoardVersionsScreen(BaseScreen):
         self.timeline = VersionTimeline(
             title="pane.versions", empty="empty.versions", id="versions", classes="pane"
         )
-        self.view = LineView(title="pane.diff", empty="empty.diff", id="diff", classes="pane")
+        self.view = TextPane(title="pane.diff", empty="empty.diff", id="diff", classes="pane")
 
     def compose_panes(self) -> ComposeResult:
         with Horizontal(id="body", classes="group"):
@@ -57,11 +57,11 @@ class BoardVersionsScreen(BaseScreen):
         self.timeline.show(await asyncio.to_thread(read_history, journal, head, as_of=as_of))
         self._compare()
 
-    @on(LineList.Highlighted, "#versions")
+    @on(ItemList.Highlighted, "#versions")
     def choose(self) -> None:
         self._compare()
 
-    @on(LineList.Opened, "#versions")
+    @on(ItemList.Opened, "#versions")
     def open_version(self) -> None:
         self.front(self.view)
 

@@ -14,7 +14,7 @@ from watchroom_tui.formatters.columns import Column
 from watchroom_tui.formatters.labels import place_text
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.presentation.sanitize import sanitize
-from watchroom_tui.widgets.column_list import ColumnList
+from watchroom_tui.widgets.item_list import ItemList
 
 MARKS: Final[Mapping[ChangeKind, Span]] = {
     "created": Span("+", "ok"),
@@ -31,7 +31,7 @@ class ComparedPath(NamedTuple):
     difference: PathDifference | None = None
 
 
-class ChangedPathList(ColumnList[ComparedPath]):
+class ChangedPathList(ItemList[ComparedPath]):
     """By zone and path: what became of it, how many lines and versions, and whose."""
 
     ITEMS_CHANGE = True

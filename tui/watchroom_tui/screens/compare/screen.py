@@ -19,8 +19,8 @@ from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.readers.changed_paths import compare_path, read_changes
 from watchroom_tui.screens.compare.path_list import ChangedPathList, ComparedPath
 from watchroom_tui.widgets.containers import Horizontal
-from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.item_list import ItemList
+from watchroom_tui.widgets.text_pane import TextPane
 
 MOST_COUNTED: Final = 500
 """Of so many paths the lines are counted; of the others when they are opened."""
@@ -43,7 +43,7 @@ class CompareScreen(BaseScreen):
         self.paths = ChangedPathList(
             title="pane.changed_paths", empty="empty.changed_paths", id="changed", classes="pane"
         )
-        self.view = LineView(title="pane.diff", empty="empty.changed_path", id="diff", classes="pane")
+        self.view = TextPane(title="pane.diff", empty="empty.changed_path", id="diff", classes="pane")
 
     def compose_panes(self) -> ComposeResult:
         with Horizontal(id="body", classes="group"):
@@ -75,7 +75,7 @@ class CompareScreen(BaseScreen):
                     self._found[index] = ComparedPath(path, compared.difference)
             self.paths.show(tuple(self._found))
 
-    @on(LineList.Opened, "#changed")
+    @on(ItemList.Opened, "#changed")
     def open_path(self) -> None:
         entry = self.paths.item
         if entry is not None:
@@ -83,7 +83,7 @@ class CompareScreen(BaseScreen):
             self.front(self.view)
             self.load_difference(entry.path)
 
-    @on(LineList.Highlighted, "#changed")
+    @on(ItemList.Highlighted, "#changed")
     def leave_path(self) -> None:
         entry = self.paths.item
         if entry is None or entry.path != self._opened:

@@ -13,7 +13,7 @@ from watchroom_tui.formatters.columns import Column, sparkline
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.presentation.localization import now_of
 from watchroom_tui.presentation.sanitize import sanitize
-from watchroom_tui.widgets.column_list import ColumnList
+from watchroom_tui.widgets.item_list import ItemList
 
 _SPARK = 8
 _SPARKED_FROM = 46
@@ -21,7 +21,7 @@ _SPARKED_FROM = 46
 _MOST_DOTS = 4
 
 
-class DocumentList(ColumnList[DocumentView]):
+class DocumentList(ItemList[DocumentView]):
     """Documents by name: how many versions, how many of them are new, who writes, and how busy they are."""
 
     COLUMNS: ClassVar = (

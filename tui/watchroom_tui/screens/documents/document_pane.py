@@ -16,9 +16,9 @@ from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.keys.keymap import shown_key
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.readers.document import DocumentReader, DocumentSnapshot
-from watchroom_tui.screens.documents.document_view import DocumentFieldsView
 from watchroom_tui.widgets.frame import Footer
 from watchroom_tui.widgets.scrubber import Scrubber
+from watchroom_tui.widgets.text_pane import TextPane
 
 if TYPE_CHECKING:
     from watchroom_tui.base_screen import BaseScreen
@@ -36,7 +36,7 @@ LEAP: Final = 20
 class DocumentPane:
     """Shows a document in ``view``, and in ``scrubber`` where in its history that is."""
 
-    def __init__(self, screen: BaseScreen, view: DocumentFieldsView, scrubber: Scrubber) -> None:
+    def __init__(self, screen: BaseScreen, view: TextPane, scrubber: Scrubber) -> None:
         self._screen = screen
         self._app = screen.dashboard
         self._view = view
@@ -133,7 +133,7 @@ class DocumentPane:
             title += "  " + texts(
                 "documents.new", count=drawing.new_rows, keys=shown_key("seen", self._app.keymap)
             )
-        self._view.show_document(reading.name, drawing, title=title)
+        self._view.show_drawing(reading.name, drawing, title=title, with_cursor=True)
         self._show_scrubber(reading, self._newest)
 
     def _show_scrubber(self, reading: DocumentSnapshot, newest: int) -> None:

@@ -13,10 +13,10 @@ from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.keys.actions import bindings
 from watchroom_tui.screens.documents.document_list import DocumentList
 from watchroom_tui.screens.documents.document_pane import DocumentPane
-from watchroom_tui.screens.documents.document_view import DocumentFieldsView
 from watchroom_tui.widgets.containers import Horizontal
-from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.item_list import ItemList
 from watchroom_tui.widgets.scrubber import Scrubber
+from watchroom_tui.widgets.text_pane import TextPane
 
 _OF_A_DOCUMENT: Final = frozenset({"play", "step", "leap", "live"})
 
@@ -35,16 +35,14 @@ class DocumentsScreen(BaseScreen):
             yield DocumentList(
                 title="pane.documents", empty="empty.documents", id="documents", classes="pane"
             )
-            yield DocumentFieldsView(
-                title="pane.document", empty="empty.document", id="document", classes="pane"
-            )
+            yield TextPane(title="pane.document", empty="empty.document", id="document", classes="pane")
         yield Scrubber(id="scrubber")
 
     @property
     def pane(self) -> DocumentPane:
         """What is shown of the document under the cursor."""
         if self._pane is None:
-            view, scrubber = self.query_one("#document", DocumentFieldsView), self.query_one(Scrubber)
+            view, scrubber = self.query_one("#document", TextPane), self.query_one(Scrubber)
             self._pane = DocumentPane(self, view, scrubber)
         return self._pane
 
@@ -59,13 +57,13 @@ class DocumentsScreen(BaseScreen):
         documents.move_to(row.path.partition("/")[0])
         self.front(documents)
 
-    @on(LineList.Highlighted, "#documents")
+    @on(ItemList.Highlighted, "#documents")
     def choose(self) -> None:
         self.show_model(self.dashboard.model)
 
-    @on(LineList.Opened, "#documents")
+    @on(ItemList.Opened, "#documents")
     def open_document(self) -> None:
-        self.front(self.query_one("#document", DocumentFieldsView))
+        self.front(self.query_one("#document", TextPane))
 
     @on(Scrubber.SeekRequested)
     def seek(self, event: Scrubber.SeekRequested) -> None:

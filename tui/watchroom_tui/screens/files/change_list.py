@@ -20,7 +20,7 @@ from watchroom_tui.formatters.tree_changes import (
 from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.presentation.localization import texts_of
 from watchroom_tui.presentation.sanitize import sanitize
-from watchroom_tui.widgets.column_list import ColumnList
+from watchroom_tui.widgets.item_list import ItemList
 
 if TYPE_CHECKING:
     from watchroom.features.trees.reads import AuthorChanges, ChangedFile
@@ -50,7 +50,7 @@ class ChangeItem(NamedTuple):
         return [each.actor for each in named if each.grade in ("tool", "window")]
 
 
-class ChangeList(ColumnList[ChangeItem]):
+class ChangeList(ItemList[ChangeItem]):
     """The files that differ from HEAD. A mark says which have a conflict, or would have one with another
     tree."""
 

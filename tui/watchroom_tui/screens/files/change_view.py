@@ -9,10 +9,10 @@ from watchroom.features.trees.comments import MAX_QUOTED_LINES, TreeComment
 
 from watchroom_tui.context import dashboard_of
 from watchroom_tui.formatters.commented_drawing import CommentedDrawing
-from watchroom_tui.formatters.diff_drawing import DrawnLine
+from watchroom_tui.formatters.drawing import DrawnLine
 from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.presentation.localization import texts_of
-from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.text_pane import TextPane
 
 _ACTIONS: Final = ("comment", "mark_lines")
 
@@ -25,7 +25,7 @@ class ChosenLines(NamedTuple):
     comment: TreeComment | None
 
 
-class ChangeView(LineView):
+class ChangeView(TextPane):
     """Shows a file. If its lines can be commented on, the cursor is on one of them.
 
     ``on_comment`` is called with the lines that a person comments on.

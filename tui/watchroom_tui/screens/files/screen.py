@@ -45,15 +45,15 @@ from watchroom_tui.readers.blame import BlameGutter, blame_lines
 from watchroom_tui.readers.comparison import Comparison, compare_versions
 from watchroom_tui.screens.files.change_list import ChangeItem, ChangeList
 from watchroom_tui.screens.files.change_view import ChangeView, ChosenLines
+from watchroom_tui.screens.files.shared_list import SharedFileList
 from watchroom_tui.screens.files.tree_pane import TreePane
 from watchroom_tui.services.agent_actions import AgentActions
 from watchroom_tui.services.change_comments import ChangeComments
 from watchroom_tui.services.external_editor import edit_file
 from watchroom_tui.widgets.containers import Container
 from watchroom_tui.widgets.frame import Footer
-from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.widgets.lists import SharedFileList
-from watchroom_tui.widgets.version_list import VersionTimeline, version_name
+from watchroom_tui.widgets.item_list import ItemList
+from watchroom_tui.widgets.version_timeline import VersionTimeline, version_name
 
 SIDES_FROM: Final = 100
 """From so many columns on, two versions can stand side by side."""
@@ -213,7 +213,7 @@ class FilesScreen(BaseScreen):
         file = self.shared.item
         return self.find_need(["unchecked"], file.path if file else None)
 
-    @on(LineList.Highlighted, "#shared")
+    @on(ItemList.Highlighted, "#shared")
     def choose_file(self) -> None:
         self._show_versions()
 
@@ -229,13 +229,13 @@ class FilesScreen(BaseScreen):
             self._shown_file = None
             self._show_versions()
 
-    @on(LineList.Highlighted, "#changes")
+    @on(ItemList.Highlighted, "#changes")
     def choose_change(self) -> None:
         self._show_versions()
         # Other keys are possible.
         self.query_one(Footer).refresh()
 
-    @on(LineList.Opened, "#changes")
+    @on(ItemList.Opened, "#changes")
     def open_change(self) -> None:
         self.front(self.view)
 
@@ -270,15 +270,15 @@ class FilesScreen(BaseScreen):
         # Versions of files in trees are brought back by taking work back; and only versions are marked.
         return not (self._is_in_tree and (action == "rollback" or (action == "mark" and self._shows_change)))
 
-    @on(LineList.Highlighted, "#versions")
+    @on(ItemList.Highlighted, "#versions")
     def choose_version(self) -> None:
         self._show_row()
 
-    @on(LineList.Opened, "#shared")
+    @on(ItemList.Opened, "#shared")
     def open_file(self) -> None:
         self.front(self.timeline)
 
-    @on(LineList.Opened, "#versions")
+    @on(ItemList.Opened, "#versions")
     def open_version(self) -> None:
         self.front(self.view)
 

@@ -14,7 +14,8 @@ from watchroom.features.trees.view import is_by_agent
 
 from watchroom_tui.context import Dashboard
 from watchroom_tui.formatters.commented_drawing import CommentedDrawing
-from watchroom_tui.formatters.diff_drawing import DiffDrawing, DiffInput, DrawnLine
+from watchroom_tui.formatters.diff_drawing import DiffDrawing, DiffInput
+from watchroom_tui.formatters.drawing import DrawnLine
 from watchroom_tui.formatters.local_time import local_clock
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.formatters.tree_text import TreeText

@@ -12,7 +12,7 @@ from watchroom_tui.formatters.columns import Column
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.presentation.localization import texts_of
 from watchroom_tui.presentation.sanitize import sanitize
-from watchroom_tui.widgets.column_list import ColumnList
+from watchroom_tui.widgets.item_list import ItemList
 
 MARKS: Final = {
     "waiting": Span("✉", "warning"),
@@ -21,7 +21,7 @@ MARKS: Final = {
 }
 
 
-class DeliveryList(ColumnList[Delivery]):
+class DeliveryList(ItemList[Delivery]):
     """Newest first; where ``open_only``, those that are not acknowledged."""
 
     COLUMNS: ClassVar = (

@@ -20,8 +20,8 @@ from watchroom_tui.keys.actions import bindings
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.screens.handoffs.delivery_list import DeliveryList
 from watchroom_tui.widgets.containers import Container
-from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.item_list import ItemList
+from watchroom_tui.widgets.text_pane import TextPane
 
 
 class HandoffsScreen(BaseScreen):
@@ -37,7 +37,7 @@ class HandoffsScreen(BaseScreen):
         self.deliveries = DeliveryList(
             title="pane.deliveries", empty="empty.deliveries", id="deliveries", classes="pane"
         )
-        self.content_view = LineView(
+        self.content_view = TextPane(
             title="pane.content", empty="empty.deliveries", id="content", classes="pane"
         )
 
@@ -68,11 +68,11 @@ class HandoffsScreen(BaseScreen):
         self.deliveries.open_only = not self.deliveries.open_only
         self.show_model(self.dashboard.model)
 
-    @on(LineList.Highlighted, "#deliveries")
+    @on(ItemList.Highlighted, "#deliveries")
     def choose(self) -> None:
         self._show_content()
 
-    @on(LineList.Opened, "#deliveries")
+    @on(ItemList.Opened, "#deliveries")
     def open_delivery(self) -> None:
         self.front(self.content_view)
 

@@ -1,43 +1,29 @@
-"""The panes of a merge: base, current and incoming beside each other, and the result below.
-
-Drawn by the line, so that a hundred thousand lines scroll as ten do; words are compared in the lines that
-are in view only.
-"""
+"""The panes of a merge: base, current and incoming beside each other, and the result below. They scroll
+together."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate
-from typing import Final, Literal, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import ClassVar
 
-from rich.cells import cell_len
 from textual import events
-from textual.geometry import Size
 from textual.message import Message
-from textual.strip import Strip
-from watchroom.algorithms.merge import Lines, Region, Regions, find_changed_words
+from watchroom.algorithms.merge import Regions
 
-from watchroom_tui.formatters.diff_drawing import NO_END
-from watchroom_tui.formatters.styled_text import Line, Span
-from watchroom_tui.keys.keymap import shown_key
+from watchroom_tui.keys.actions import Scope
 from watchroom_tui.presentation.localization import keymap_of, texts_of
-from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.screens.merge.measures import RegionMeasures
-from watchroom_tui.screens.merge.state import RegionLayout, is_included
-from watchroom_tui.widgets.line_widget import content
-from watchroom_tui.widgets.scrollable import ScrollableWidget
-
-Side: TypeAlias = Literal["base", "current", "incoming"]
-COMPARED: Final = 200
-"""So many lines of each side are asked how they end."""
-
-OFFERED: Final = ("take_current", "take_incoming", "take_both", "take_neither", "edit")
-"""What an open region says can be done with it."""
+from watchroom_tui.screens.merge.region_drawing import RegionDrawing, ResultDrawing, Side, SideDrawing
+from watchroom_tui.screens.merge.state import RegionLayout
+from watchroom_tui.widgets.text_pane import TextPane
 
 
-class RegionPane(ScrollableWidget):
+class RegionPane(TextPane):
     """One text of a merge, region by region."""
+
+    SCOPES: ClassVar[tuple[Scope, ...]] = ()
+    IS_SEARCHABLE = False
 
     class Pointed(Message):
         """A region was clicked."""
@@ -53,52 +39,39 @@ class RegionPane(ScrollableWidget):
         later."""
         self._regions: Regions = ()
         self._layout = RegionLayout(())
-        self._numbers = [0]
         self._at = 0
         self.on_scrolled: Callable[[], None] = lambda: None
         """Called before the person scrolls this pane."""
         self._follows = False
         self._to_reveal: int | None = None
         """A region to bring into view as soon as the pane has a size."""
-        self._title = ""
+        self._named = ""
 
     @abstractmethod
-    def lines_of(self, region: Region) -> Lines:
-        """The region's lines in this text."""
-
-    @abstractmethod
-    def select_layout(self, measures: RegionMeasures) -> RegionLayout:
-        """Where the regions stand in this pane."""
-
-    @abstractmethod
-    def draw(self, region: Region, row: int) -> Line:
-        """The text of one of the region's rows."""
+    def draw(self, measures: RegionMeasures, at: int) -> RegionDrawing:
+        """Return the drawing of this text. The person is at region ``at``."""
 
     def show(self, measures: RegionMeasures, at: int) -> None:
         """Show the regions that were measured; the person is at region ``at``."""
-        regions, layout = measures.regions, self.select_layout(measures)
-        if regions is self._regions and at == self._at:
+        if measures.regions is self._regions and at == self._at:
             return
-        self._at = at
         is_first = not self._regions
-        self._regions = regions
-        if layout is not self._layout:
-            self._layout = layout
-            self._numbers = [0, *accumulate(len(self.lines_of(region)) for region in regions)]
-        self.virtual_size = Size(measures.longest + self.gutter_width, layout.rows)
+        self._regions, self._at = measures.regions, at
+        drawing = self.draw(measures, at)
+        self._layout = drawing.layout
+        self.show_drawing("merge", drawing, title=self._named)
         if is_first:
             self.reveal(at)
-        self.refresh()
 
     def set_title(self, title: str) -> None:
         """Give the pane a title, which is made safe here."""
-        self._title = title
-        self.border_title = content(title)
+        self._named = title
+        self._entitle(title)
 
     @property
     def tab_text(self) -> str:
         """The pane's name, where there are tabs."""
-        return self._title
+        return self._named
 
     def reveal(self, region: int) -> None:
         """Bring a region into view, a third of the pane from its top."""
@@ -156,8 +129,6 @@ class RegionPane(ScrollableWidget):
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
-        # Textual leaves it where it was as long as it is not shown.
-        self.vertical_scrollbar.position = new_value
         self._lead(old_value, new_value)
 
     def watch_scroll_x(self, old_value: float, new_value: float) -> None:
@@ -172,35 +143,7 @@ class RegionPane(ScrollableWidget):
     @property
     def gutter_width(self) -> int:
         """How many cells stand before each line."""
-        return len(str(self._numbers[-1])) + 3
-
-    def render_line(self, y: int) -> Strip:
-        width = self.content_area.width
-        left, top = self.scroll_offset
-        if y + top >= self._layout.rows:
-            return self.strip((), width)
-        index, row = self._layout.at(y + top)
-        region = self._regions[index]
-        is_here = index == self._at and (region.kind != "unchanged" or region.choice is not None)
-        under = "cursor-idle" if is_here else ""
-        gutter = self.strip(self._gutter(index, region, row, is_here), self.gutter_width, under)
-        text = self.draw(region, row)
-        free = width - gutter.cell_length
-        length = sum(cell_len(span.text) for span in text)
-        body = self.strip(text, max(free + left, length), under)
-        if length > left + free:
-            body = Strip([*body.crop(left, left + free - 1), *self.strip([Span("…", "dim")], 1, under)])
-        else:
-            body = body.crop(left, left + free)
-        return Strip([*gutter, *body], width)
-
-    def _gutter(self, index: int, region: Region, row: int, is_here: bool) -> Line:
-        digits = self.gutter_width - 3
-        has_line = row < len(self.lines_of(region))
-        number = str(self._numbers[index] + row + 1) if has_line else ""
-        mark = Span("▸" if row == 0 else " ", "accent") if is_here else Span(" ")
-        state = Span("▌", state_of(region)) if region.kind != "unchanged" or region.choice else Span(" ")
-        return [mark, Span(f"{number:>{digits}}", "number"), state, Span(" ")]
+        return self._drawing.gutter(0) if self._drawing is not None else 0
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
@@ -216,86 +159,12 @@ class SidePane(RegionPane):
         super().__init__(id=side)
         self._side: Side = side
 
-    def lines_of(self, region: Region) -> Lines:
-        lines: Lines = getattr(region, self._side)
-        return lines
-
-    def select_layout(self, measures: RegionMeasures) -> RegionLayout:
-        return measures.sides
-
-    def draw(self, region: Region, row: int) -> Line:
-        lines = self.lines_of(region)
-        if row >= len(lines):
-            return []
-        line = lines[row].rstrip("\r\n")
-        if region.kind == "unchanged":
-            return [Span(sanitize(line))]
-        end = _end_of(lines[row], region)
-        if region.choice is not None and not is_included(region, self._side):
-            return [Span(sanitize(line), "dim"), end]
-        if self._side == "base" or lines == region.base:
-            return [Span(sanitize(line), "" if region.is_open else "dim"), end]
-        others = region.base or self._opposite(region)
-        return [*marked_words(others[row].rstrip("\r\n") if row < len(others) else "", line), end]
-
-    def _opposite(self, region: Region) -> Lines:
-        return region.incoming if self._side == "current" else region.current
+    def draw(self, measures: RegionMeasures, at: int) -> RegionDrawing:
+        return SideDrawing(measures, at, self._side)
 
 
 class ResultPane(RegionPane):
-    """What will be committed; a region that is open says how to decide it."""
+    """The text to commit. An open region offers actions to decide it."""
 
-    def lines_of(self, region: Region) -> Lines:
-        return region.text if region.is_open else region.result
-
-    def select_layout(self, measures: RegionMeasures) -> RegionLayout:
-        return measures.result
-
-    def draw(self, region: Region, row: int) -> Line:
-        words = texts_of(self)
-        if region.is_open and not region.text:
-            keymap = keymap_of(self)
-            keys = " · ".join(
-                f"{shown_key(each, keymap)} {words(f'action.{each}.label')}" for each in OFFERED
-            )
-            return [Span(f"‹ {words('merge.choose', keys=keys)} ›", "warning")]
-        if region.is_open:
-            return [Span(sanitize(region.text[row].rstrip("\r\n")), "warning")]
-        if row >= len(region.result):
-            changed = region.choice or region.kind != "unchanged"
-            return [Span(f"‹ {words('merge.nothing')} ›", "dim")] if changed else []
-        line = sanitize(region.result[row].rstrip("\r\n"))
-        if region.choice == "edited":
-            return [Span(line, "accent")]
-        return [Span(line, "" if region.result == region.current else "added")]
-
-
-def _end_of(line: str, region: Region) -> Span:
-    """How the line ends, where the sides end their lines differently: that may be all that differs."""
-    sides = [side[:COMPARED] for side in (region.base, region.current, region.incoming)]
-    if len({_ending(each) for side in sides for each in side}) < 2:
-        return Span("")
-    return Span({"\n": "", "\r\n": "␍", "": NO_END}[_ending(line)], "dim")
-
-
-def _ending(line: str) -> str:
-    if line.endswith("\n"):
-        return "\r\n" if line.endswith("\r\n") else "\n"
-    return ""
-
-
-def marked_words(old: str, new: str) -> Iterator[Span]:
-    """``new`` with the words marked that ``old`` has not."""
-    at = 0
-    for start, end in [*find_changed_words(old, new), (len(new), len(new))]:
-        for text, style in ((new[at:start], ""), (new[start:end], "added-word")):
-            if text:
-                yield Span(sanitize(text), style)
-        at = end
-
-
-def state_of(region: Region) -> str:
-    """The style of a region's mark: open, decided by a person, or taken because one side changed it alone."""
-    if region.is_open:
-        return "error"
-    return "ok" if region.choice else "accent"
+    def draw(self, measures: RegionMeasures, at: int) -> RegionDrawing:
+        return ResultDrawing(measures, at, texts_of(self), keymap_of(self))

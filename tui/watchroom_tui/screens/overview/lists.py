@@ -15,14 +15,14 @@ from watchroom_tui.formatters.needs import NeedKeys, need_keys, need_matter, nee
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.keys.keymap import shown_key
 from watchroom_tui.presentation.localization import keymap_of, now_of, texts_of
-from watchroom_tui.widgets.column_list import ColumnList
-from watchroom_tui.widgets.lists import RowList
+from watchroom_tui.widgets.item_list import ItemList
+from watchroom_tui.widgets.row_list import RowList
 
 VERBS_FROM: Final = 96
 """From so many columns on, it is said what the keys do."""
 
 
-class NeedList(ColumnList[Need]):
+class NeedList(ItemList[Need]):
     """What waits for a person, the most urgent first."""
 
     COLUMNS: ClassVar = (

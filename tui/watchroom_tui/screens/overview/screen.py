@@ -14,9 +14,9 @@ from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import AgentTarget
 from watchroom_tui.keys.actions import bindings
 from watchroom_tui.screens.overview.lists import ActivityList, NeedList
+from watchroom_tui.widgets.agent_list import AgentList
 from watchroom_tui.widgets.containers import Container
-from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.widgets.lists import AgentList
+from watchroom_tui.widgets.item_list import ItemList
 
 if TYPE_CHECKING:
     from watchroom_tui.services.agent_actions import AgentActions
@@ -125,19 +125,19 @@ class OverviewScreen(BaseScreen):
         self._folds_readings = not self._folds_readings
         self.show_model(self.dashboard.model)
 
-    @on(LineList.Opened, "#agents")
+    @on(ItemList.Opened, "#agents")
     async def open_agent(self) -> None:
         view = self.query_one("#agents", AgentList).item
         if view:
             await self.dashboard.navigator.go_to("agents", AgentTarget(view.agent.id))
 
-    @on(LineList.Opened, "#needs")
+    @on(ItemList.Opened, "#needs")
     async def open_need(self) -> None:
         need = self.query_one("#needs", NeedList).item
         if need:
             await self.dashboard.navigator.go_to_need(need)
 
-    @on(LineList.Opened, "#activity")
+    @on(ItemList.Opened, "#activity")
     def open_row(self) -> None:
         from watchroom_tui.dialogs.row import RowDialog
 

@@ -14,11 +14,10 @@ from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.presentation.localization import now_of, texts_of
 from watchroom_tui.presentation.sanitize import sanitize
-from watchroom_tui.widgets.column_list import ColumnList
-from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.item_list import ItemList
 
 
-class RequestList(ColumnList[RequestView]):
+class RequestList(ItemList[RequestView]):
     """Requests: those that are open, then those that have ended."""
 
     COLUMNS: ClassVar = (
@@ -67,8 +66,10 @@ class RequestOption(NamedTuple):
     """Whether ticking it takes the tick from the others."""
 
 
-class ChoiceList(LineList[RequestOption]):
+class ChoiceList(ItemList[RequestOption]):
     """What there is to choose from; space ticks."""
+
+    WRAPS = "never"
 
     BINDINGS = bindings("choices")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("list", "choices")
@@ -91,10 +92,11 @@ class ChoiceList(LineList[RequestOption]):
     def item_key(self, item: RequestOption) -> Hashable:
         return item.value
 
-    def line(self, item: RequestOption, width: int) -> Line:
+    def cells(self, item: RequestOption) -> Sequence[Line]:
         marks = ("◉", "○") if item.is_single else ("☑", "☐")
         mark = Span(marks[0], "ok") if item.is_ticked else Span(marks[1], "dim")
-        return [Span(" "), mark, Span(" " + sanitize(item.label), "strong" if item.is_ticked else "")]
+        label = Span(" " + sanitize(item.label), "strong" if item.is_ticked else "")
+        return ([Span(" "), mark, label, Span("")],)
 
     def action_tick(self) -> None:
         item = self.item

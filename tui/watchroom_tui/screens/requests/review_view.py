@@ -7,7 +7,7 @@ from typing import ClassVar, Final, Protocol
 from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.presentation.localization import texts_of
 from watchroom_tui.readers.request import RequestDrawing, RequestRow
-from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.text_pane import TextPane
 
 REVIEW_ACTIONS: Final = ("take_hunk", "comment", "step_hunk")
 
@@ -25,7 +25,7 @@ class Reviewer(Protocol):
         """Have the person say something of the line of ``row``."""
 
 
-class ReviewView(LineView):
+class ReviewView(TextPane):
     """Shows a request. Where it can be taken in part, the cursor is on one of its rows."""
 
     BINDINGS = bindings("review")
@@ -48,23 +48,17 @@ class ReviewView(LineView):
         """Show ``drawing``. Another ``subject`` than before starts at the top, with the cursor on its first
         hunk."""
         is_another = subject != self._subject
-        row = drawing.next_hunk(-1, 1) if is_another else self._find_again(drawing)
         self.show_drawing(subject, drawing, title=title, with_cursor=drawing.is_reviewed)
-        if row is None or self._cursor is None:
+        row = drawing.next_hunk(-1, 1)
+        if self._cursor is None or row is None:
+            return
+        if not is_another:
+            self._show_cursor()
             return
         self._cursor = row
         self._show_foot()
-        if not is_another:
-            self._show_cursor()
-        elif self.has_focus:
+        if self.has_focus:
             self.show_hunk()
-
-    def _find_again(self, drawing: RequestDrawing) -> int | None:
-        """Return where the row under the cursor is in ``drawing``: rows above it may have come or gone."""
-        before, cursor = self._drawing, self._cursor
-        if not isinstance(before, RequestDrawing) or cursor is None:
-            return None
-        return drawing.find_row(before.row_at(cursor), cursor)
 
     def show_deadline(self, text: str) -> None:
         """Say at the foot until when there is time; ``text`` is safe already."""

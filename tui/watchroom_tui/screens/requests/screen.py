@@ -26,7 +26,7 @@ from watchroom_tui.services.request_actions import RequestActions
 from watchroom_tui.services.reviews import Reviews
 from watchroom_tui.widgets.containers import Horizontal, Vertical
 from watchroom_tui.widgets.frame import Footer
-from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.item_list import ItemList
 from watchroom_tui.worker.main import DiffLine
 
 ANSWERS: Final = {
@@ -107,11 +107,11 @@ class RequestsScreen(BaseScreen):
             return kind is not None
         return action not in ANSWERS or ANSWERS[action] == kind
 
-    @on(LineList.Highlighted, "#requests")
+    @on(ItemList.Highlighted, "#requests")
     def choose(self) -> None:
         self._show_request()
 
-    @on(LineList.Opened, "#requests")
+    @on(ItemList.Opened, "#requests")
     async def open_request(self) -> None:
         """To what wants an answer: the choices, the text, or what would change."""
         await self._loaded.wait()
@@ -123,7 +123,7 @@ class RequestsScreen(BaseScreen):
             choices = self.query_one("#choices", ChoiceList)
             self.front(choices if choices.items else self.query_one("#request", ReviewView))
 
-    @on(LineList.Opened, "#choices")
+    @on(ItemList.Opened, "#choices")
     async def send_choice(self) -> None:
         """Enter sends what is ticked; of single options the one under the cursor."""
         details = await self._open_request()

@@ -18,7 +18,7 @@ from watchroom_tui.formatters.styled_text import Line, Span, sentence
 from watchroom_tui.formatters.task_tree import Loss, MemberItem, TaskItem
 from watchroom_tui.presentation.localization import now_of, texts_of
 from watchroom_tui.presentation.sanitize import sanitize
-from watchroom_tui.widgets.column_list import ColumnList
+from watchroom_tui.widgets.item_list import ItemList
 
 LAYERS_FROM = 54
 ALL_FROM = 66
@@ -28,7 +28,7 @@ ENDED_WIDTH, TIME_WIDTH = 6, 5
 """So wide is what most commands end with, and how long they take: no text beside it moves when one ends."""
 
 
-class TaskList(ColumnList[TaskItem]):
+class TaskList(ItemList[TaskItem]):
     """Tasks, newest first: how each stands, how many work on it, how old it is."""
 
     COLUMNS: ClassVar = (
@@ -67,7 +67,7 @@ class TaskList(ColumnList[TaskItem]):
         return item.task.folder or item.task.id
 
 
-class MemberTree(ColumnList[MemberItem]):
+class MemberTree(ItemList[MemberItem]):
     """The agents of a task: who made whom, how each is, and what it does just now."""
 
     COLUMNS: ClassVar = (
@@ -149,7 +149,7 @@ class MemberTree(ColumnList[MemberItem]):
         return item.member.id
 
 
-class MessageList(ColumnList[MessageView]):
+class MessageList(ItemList[MessageView]):
     """Messages, newest first: who wrote to whom, and how far it got."""
 
     WRAPS = "always"
@@ -188,7 +188,7 @@ class MessageList(ColumnList[MessageView]):
         return item.row.message
 
 
-class TaskFileList(ColumnList[Row]):
+class TaskFileList(ItemList[Row]):
     """The files of a task by path, and who changed each last."""
 
     COLUMNS: ClassVar = (
@@ -214,7 +214,7 @@ class TaskFileList(ColumnList[Row]):
         return labels.path_of(item)
 
 
-class CommandList(ColumnList[CommandView]):
+class CommandList(ItemList[CommandView]):
     """Commands, newest first: who ran each, how it ended, how long it took."""
 
     WRAPS = "always"

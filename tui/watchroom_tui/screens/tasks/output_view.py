@@ -6,13 +6,13 @@ from collections.abc import Hashable, Sequence
 
 from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.styled_text import Line
-from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.text_pane import TextPane
 
 _FRAME = 8
 """So many cells of the title's line are for the frame and the prompt."""
 
 
-class OutputView(LineView):
+class OutputView(TextPane):
     _follows = True
     _command = ""
     _status_text = ""

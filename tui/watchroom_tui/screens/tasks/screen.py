@@ -31,8 +31,8 @@ from watchroom_tui.services.agent_actions import AgentActions
 from watchroom_tui.services.file_preview import show_version
 from watchroom_tui.widgets.containers import Container, Horizontal, Vertical
 from watchroom_tui.widgets.frame import Footer
-from watchroom_tui.widgets.line_list import LineList
-from watchroom_tui.widgets.line_view import LineView
+from watchroom_tui.widgets.item_list import ItemList
+from watchroom_tui.widgets.text_pane import TextPane
 
 if TYPE_CHECKING:
     from watchroom import Workspace
@@ -61,7 +61,7 @@ class TasksScreen(BaseScreen):
         self.tasks = TaskList(title="pane.tasks", empty="empty.tasks", id="tasks", classes="pane")
         self.members = MemberTree(title="pane.agents", empty="empty.members", id="members", classes="pane")
         self.files = TaskFileList(title="pane.files", empty="empty.task_files", id="files", classes="pane")
-        self.preview = LineView(title="pane.preview", empty="empty.preview", id="preview", classes="pane")
+        self.preview = TextPane(title="pane.preview", empty="empty.preview", id="preview", classes="pane")
         self.messages = MessageList(
             title="pane.messages", empty="empty.messages", id="messages", classes="pane"
         )
@@ -199,33 +199,33 @@ class TasksScreen(BaseScreen):
         """Show the file, with the lines marked that its newest version changed."""
         await show_version(self.dashboard, self.preview, head, labels.path_of(head))
 
-    @on(LineList.Highlighted, "#tasks")
+    @on(ItemList.Highlighted, "#tasks")
     def choose_task(self) -> None:
         self._show_task(self.dashboard.model)
         self.query_one(Footer).refresh()
 
-    @on(LineList.Highlighted, "#members")
+    @on(ItemList.Highlighted, "#members")
     def choose_agent(self) -> None:
         self.query_one(Footer).refresh()
 
-    @on(LineList.Highlighted, "#files")
+    @on(ItemList.Highlighted, "#files")
     def choose_file(self) -> None:
         self._preview()
 
-    @on(LineList.Highlighted, "#commands")
+    @on(ItemList.Highlighted, "#commands")
     def choose_command(self) -> None:
         self.command_pane.show(self.commands.item)
 
-    @on(LineList.Opened, "#trees")
+    @on(ItemList.Opened, "#trees")
     async def open_tree(self) -> None:
         if self.trees.item is not None:
             await self.dashboard.navigator.go_to("files", TreeTarget(self.trees.item.tree.id))
 
-    @on(LineList.Opened, "#tasks")
+    @on(ItemList.Opened, "#tasks")
     def open_task(self) -> None:
         self.front(self.members)
 
-    @on(LineList.Opened, "#members")
+    @on(ItemList.Opened, "#members")
     async def open_agent(self) -> None:
         item = self.members.item
         if item is None:
@@ -236,16 +236,16 @@ class TasksScreen(BaseScreen):
         else:
             await self.dashboard.navigator.go_to("agents", AgentTarget(item.member.id))
 
-    @on(LineList.Opened, "#messages")
+    @on(ItemList.Opened, "#messages")
     def open_message(self) -> None:
         if self.messages.item is not None:
             self.app.push_screen(RowDialog(self.messages.item.row))
 
-    @on(LineList.Opened, "#files")
+    @on(ItemList.Opened, "#files")
     def open_file(self) -> None:
         self.front(self.preview)
 
-    @on(LineList.Opened, "#commands")
+    @on(ItemList.Opened, "#commands")
     def open_command(self) -> None:
         self.front(self.output)
 

@@ -20,7 +20,7 @@ from watchroom_tui.formatters.tree_changes import branch_text
 from watchroom_tui.keys.actions import Scope
 from watchroom_tui.presentation.localization import texts_of
 from watchroom_tui.presentation.sanitize import sanitize
-from watchroom_tui.widgets.column_list import ColumnList
+from watchroom_tui.widgets.item_list import ItemList
 
 if TYPE_CHECKING:
     # Slow to load: they know git.
@@ -60,7 +60,7 @@ class TreeItem(NamedTuple):
     conflicts: tuple[tuple[Tree, int], ...] = ()
 
 
-class TreeList(ColumnList[TreeItem]):
+class TreeList(ItemList[TreeItem]):
     """The trees, by id."""
 
     SCOPES: ClassVar[tuple[Scope, ...]] = ("list",)

@@ -22,10 +22,10 @@ from watchroom_tui.formatters.columns import Column
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.presentation.localization import texts_of
 from watchroom_tui.presentation.sanitize import sanitize
-from watchroom_tui.widgets.column_list import ColumnList
+from watchroom_tui.widgets.item_list import ItemList
 
 
-class BudgetList(ColumnList[BudgetUse]):
+class BudgetList(ItemList[BudgetUse]):
     """Budgets of the team, of tasks and of agents, the most used first."""
 
     COLUMNS: ClassVar = (

@@ -17,7 +17,7 @@ from watchroom_tui.screens.usage.budget_list import BudgetList
 from watchroom_tui.screens.usage.chart import UsageChart
 from watchroom_tui.screens.usage.usage_list import AgentUsageList, UsageList
 from watchroom_tui.widgets.containers import Horizontal
-from watchroom_tui.widgets.line_list import LineList
+from watchroom_tui.widgets.item_list import ItemList
 
 
 class UsageScreen(BaseScreen):
@@ -61,7 +61,7 @@ class UsageScreen(BaseScreen):
             owner = BudgetOwner("agent", focused.item.name)
         self.dashboard.open_editor(partial(set_budget, self.dashboard, owner), self)
 
-    @on(LineList.Opened, "#budgets")
+    @on(ItemList.Opened, "#budgets")
     async def open_budget(self) -> None:
         use = self.query_one(BudgetList).item
         if use is not None and use.budget.scope == "agent":
@@ -69,7 +69,7 @@ class UsageScreen(BaseScreen):
         elif use is not None and use.budget.scope == "task":
             await self.dashboard.navigator.go_to("tasks", TaskTarget(use.budget.name))
 
-    @on(LineList.Opened, "#by-agent")
+    @on(ItemList.Opened, "#by-agent")
     async def open_agent(self) -> None:
         entry = self.query_one("#by-agent", AgentUsageList).item
         if entry is not None:

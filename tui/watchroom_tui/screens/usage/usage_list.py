@@ -13,7 +13,7 @@ from watchroom_tui.formatters.labels import cost_text, format_count
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.presentation.localization import texts_of
 from watchroom_tui.presentation.sanitize import sanitize
-from watchroom_tui.widgets.column_list import ColumnList
+from watchroom_tui.widgets.item_list import ItemList
 
 
 class UsageEntry(NamedTuple):
@@ -23,7 +23,7 @@ class UsageEntry(NamedTuple):
     used: UsageTotal
 
 
-class UsageList(ColumnList[UsageEntry]):
+class UsageList(ItemList[UsageEntry]):
     """Names with their cost and tokens, the dearest first."""
 
     COLUMNS: ClassVar = (

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from effort import rounds
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from watchroom_tui.markdown.index import Index, Outline, changed
-from watchroom_tui.markdown.page import TOP, Page
+from watchroom_tui.markdown.board_drawing import MAX_AHEAD, BoardDrawing
+from watchroom_tui.markdown.source_change import find_change
 from watchroom_tui.markdown.text_finder import Finder
 from watchroom_whiteboards.chunks import MAX_CHUNK_BYTES
 from watchroom_whiteboards.outline import headings
@@ -47,19 +49,26 @@ boards = st.tuples(st.sampled_from(["", "\ufeff"]), st.lists(st.sampled_from(BLO
 )
 
 
-def whole(data: bytes) -> Index:
-    index = Index(data)
-    while index.grow():
-        pass
-    return index
+def drawing_of(data: bytes, width: int = 60) -> BoardDrawing:
+    drawing = BoardDrawing(data)
+    drawing.fit(width)
+    return drawing
 
 
-def lines(page: Page) -> list[str]:
-    return ["".join(span.text for span in page.line(place).spans) for place in page.window(TOP, 100_000)]
+def finished(drawing: BoardDrawing) -> BoardDrawing:
+    """Do all the work ahead."""
+
+    async def work() -> None:
+        while await drawing.work_ahead(0, 10_000) is not None:
+            pass
+
+    asyncio.run(work())
+    return drawing
 
 
-def fresh(data: bytes, width: int = 60) -> list[str]:
-    return lines(Page(whole(data), width))
+def lines(drawing: BoardDrawing) -> list[str]:
+    drawing.settle(0, 0, 1_000_000)
+    return [drawing.cell_texts(row)[0] for row in range(len(drawing))]
 
 
 @given(boards, boards, st.integers(0, 10_000), st.integers(0, 200), st.booleans())
@@ -73,15 +82,13 @@ def test_an_edit_gives_the_lines_of_a_fresh_view(
     at = min(at, len(data))
     edited = data[:at] + inserted + data[at + removed :]
     edited = edited.decode("utf-8", "ignore").encode()
-    page = Page(whole(data) if is_whole else Index(data), 60)
-    page.window(TOP, 50)
-    page.edit(edited)
-    while page.index.grow():
-        pass
-    if page.index.references:
-        page.forget()
-    assert lines(page) == fresh(edited)
-    assert list(Outline(page.index)) == list(Outline(whole(edited)))
+    before = drawing_of(data)
+    if is_whole:
+        finished(before)
+    before.settle(0, 0, 50)
+    after = BoardDrawing(edited)
+    after.follow(before)
+    assert lines(finished(after)) == lines(finished(drawing_of(edited)))
 
 
 @given(boards)
@@ -89,56 +96,68 @@ def test_an_edit_gives_the_lines_of_a_fresh_view(
 def test_the_outline_is_what_the_parser_says(data: bytes) -> None:
     # Thousands of bytes that are underlined are no heading to anybody, and not looked into.
     sane = [each for each in headings(data) if each.body - each.start < MAX_CHUNK_BYTES]
-    assert list(Outline(whole(data))) == sane
+    assert list(finished(drawing_of(data)).outline()) == sane
 
 
 @given(boards, boards)
 @settings(max_examples=rounds(100, 200))
 def test_what_changed_is_all_that_differs(old: bytes, new: bytes) -> None:
-    start, old_end, new_end = changed(old, new)
+    start, old_end, new_end = find_change(old, new)
     assert old[:start] + new[start:new_end] + old[old_end:] == new
     if old != new:
         assert old[start : start + 1] != new[start : start + 1] or start in (len(old), len(new))
 
 
-def test_places_and_bytes_lead_to_each_other() -> None:
+def test_rows_and_bytes_lead_to_each_other() -> None:
     data = b"".join(b"# heading %d\n\nsome words\n- item\n\n" % number for number in range(3000))
-    page = Page(whole(data), 60)
+    drawing = drawing_of(data)
     for offset in (
         0,
         data.index(b"# heading 1500\n"),
         data.index(b"- item", 70_000),
         data.rindex(b"# heading"),
     ):
-        assert page.offset(page.place(offset)) == offset
-    assert page.place(len(data)).chunk == len(page.index) - 1
+        assert drawing.anchor(drawing.row_at(offset)) == offset
+    drawing.settle(0, 0, 1_000_000)
+    assert drawing.cell_texts(drawing.row_at(len(data)) + 1) == ["• item"]
 
 
-def test_moving_down_and_up_leads_back_and_ends_at_both_ends() -> None:
-    data = b"".join(b"# heading %d\n\nsome words\n- item\n\n" % number for number in range(2000))
-    page = Page(whole(data), 60)
-    place = page.place(data.index(b"# heading 700\n"))
-    assert page.move(page.move(place, 345), -345) == place
-    assert page.move(place, -1_000_000) == TOP
-    last = page.last(10)
-    assert len(page.window(last, 100)) == 10
-    assert page.move(last, 9) == page.move(last, 1_000)
+@given(st.integers(0, 2999), st.integers(0, 400), st.integers(0, 400))
+@settings(max_examples=rounds(20, 60))
+def test_a_row_keeps_its_text_when_those_around_it_are_drawn(number: int, above: int, below: int) -> None:
+    data = b"".join(b"# heading %d\n\nsome words\n- item\n\n" % number for number in range(3000))
+    drawing, whole = drawing_of(data), drawing_of(data)
+    texts = lines(whole)
+    offset = data.index(b"# heading %d\n" % number)
+    row = drawing.settle(drawing.row_at(offset), above, below)
+    exact = whole.row_at(offset)
+    for step in range(-min(above, exact), min(below, len(texts) - exact)):
+        assert drawing.cell_texts(row + step) == [texts[exact + step]]
 
 
-def test_an_edit_far_away_draws_nothing_anew_and_a_near_one_only_its_chunk() -> None:
+def test_the_last_row_is_the_end_however_long_the_board_is() -> None:
+    data = b"".join(b"# heading %d\n\nsome words\n\n" % number for number in range(4 * MAX_AHEAD // 30))
+    assert len(data) > 3 * MAX_AHEAD
+    drawing = drawing_of(data)
+    last = drawing.settle(len(drawing) - 1, 100, 0)
+    assert last == len(drawing) - 1
+    assert drawing.anchor(last) == data.rindex(b"some words")
+    assert len(drawing.outline()) == data.count(b"# heading")
+
+
+def test_an_edit_far_away_draws_nothing_anew() -> None:
     data = b"".join(b"# heading %d\n\nsome words\n- item\n\n" % number for number in range(20_000))
-    page = Page(whole(data), 60)
-    place = page.place(data.index(b"# heading 10000\n"))
-    before = page.drawn(place.chunk)
-    page.edit(b"# new\n\n" + data)
-    while page.index.grow():
-        pass
-    again = page.place(page.index.data.index(b"# heading 10000\n"))
-    assert page.drawn(again.chunk) is before
-    assert (
-        max(each.end - each.start for each in (page.index[number] for number in range(len(page.index))))
-        <= MAX_CHUNK_BYTES
-    )
+    place = data.index(b"# heading 10000\n")
+
+    def drawn(drawing: BoardDrawing, offset: int) -> object:
+        return drawing.row(drawing.row_at(offset), 60, is_top=False)[0].text
+
+    before = drawing_of(data)
+    text = drawn(before, place)
+    after = BoardDrawing(b"# new\n\n" + data)
+    after.follow(before)
+    assert drawn(after, place + 7) is text
+    assert drawn(drawing_of(data), place) is not text
 
 
 @given(st.text("aAbBéÉßſKk字 ", max_size=300), st.text("aAbéÉk字", min_size=1, max_size=3))
@@ -170,5 +189,5 @@ def test_matches_over_the_edges_of_slices_are_found_once() -> None:
 
 
 def test_a_byte_order_mark_at_the_beginning_is_not_drawn() -> None:
-    with_mark, without = (whole(text.encode()) for text in ("\ufeff# T\ntext\n", "# T\ntext\n"))
-    assert Page(with_mark, 40).drawn(0).lines == Page(without, 40).drawn(0).lines
+    with_mark, without = (drawing_of(text.encode()) for text in ("\ufeff# T\ntext\n", "# T\ntext\n"))
+    assert lines(with_mark) == lines(without)

@@ -1,17 +1,14 @@
-"""Lists of rows, agents, needs and files."""
+"""The list of agents."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from watchroom.features.budgets.rows import UsageTotal
 from watchroom.features.budgets.rules import BudgetUse
-from watchroom.features.files.view import SharedFile
 from watchroom.features.overview.agents import AgentView
-from watchroom.features.overview.client_files import ClientFile
 from watchroom.features.overview.model import Model
-from watchroom.features.overview.timeline import is_reading
 from watchroom.features.tasks.view import TaskView
 from watchroom.kernel.rules.activity import sparkline_counts
 from watchroom.model import Row, outcome_of
@@ -28,65 +25,19 @@ from watchroom_tui.formatters.budgets import (
     budget_style,
 )
 from watchroom_tui.formatters.columns import Column, format_age, sparkline
-from watchroom_tui.formatters.local_time import local_clock
 from watchroom_tui.formatters.styled_text import Line, Span, sentence
 from watchroom_tui.formatters.task_tree import ended_agents, resume_commands
 from watchroom_tui.presentation.localization import now_of, texts_of
 from watchroom_tui.presentation.sanitize import sanitize
-from watchroom_tui.widgets.column_list import ColumnList
+from watchroom_tui.widgets.item_list import ItemList
 
-SHORT_OUTCOME = 9
-BUDGETS_FROM = 110
+BUDGETS_FROM: Final = 110
 """Min columns for a budget's amount in words."""
-NEXT_FROM = 150
+NEXT_FROM: Final = 150
 """Min columns for the budget's next action."""
 
 
-class RowList(ColumnList[Row]):
-    """Rows of the journal, newest first."""
-
-    GROWS_AT_TOP = True
-    SHOWS_ACTOR = True
-    COLUMNS: ClassVar = (
-        Column(least=8, from_width=48),
-        Column(least=11, most=20),
-        Column(least=14, most=24),
-        Column(least=16, cut="middle"),
-        Column(least=20, grows=True),
-    )
-
-    def item_key(self, item: Row) -> Hashable:
-        return item.seq
-
-    def cells(self, item: Row) -> Sequence[Line]:
-        texts, is_open = texts_of(self), dashboard_of(self).model.is_open(item)
-        outcome, said = labels.outcome_span(item, texts, is_open=is_open), labels.row_message(item)
-        if said:
-            # Short outcomes are padded, so that the messages after them are aligned.
-            outcome = outcome._replace(text=outcome.text.ljust(SHORT_OUTCOME))
-        changed_nothing = is_reading(item) or (item.version is None and item.outcome == "ok")
-        return (
-            [Span(local_clock(item.time), "dim")],
-            [labels.actor_span(item)] if self.SHOWS_ACTOR else (),
-            [Span(labels.tool_label(item, texts), "dim" if changed_nothing else "")],
-            [Span(labels.shown_path(item, texts, has_trees=len(dashboard_of(self).model.trees) > 1))],
-            [outcome, Span("  " + said, "dim")] if said else [outcome],
-        )
-
-    def item_text(self, item: Row) -> str:
-        return " ".join((item.actor, item.tool, item.path, item.outcome, item.error, item.message))
-
-    def copy_text(self, item: Row) -> str:
-        return item.path
-
-
-class OwnRowList(RowList):
-    """The rows of one agent."""
-
-    SHOWS_ACTOR = False
-
-
-class AgentList(ColumnList[AgentView]):
+class AgentList(ItemList[AgentView]):
     """Agents with status, layer, last action, and a sparkline of the last two minutes. Ended agents are
     dimmed."""
 
@@ -186,69 +137,3 @@ class AgentList(ColumnList[AgentView]):
 
     def copy_text(self, item: AgentView) -> str:
         return item.agent.id
-
-
-class SharedFileList(ColumnList[SharedFile | ClientFile]):
-    """Collaborative files by path, then the files that agents edited with their clients' own tools."""
-
-    COLUMNS: ClassVar = (
-        Column(least=12, cut="middle", grows=True),
-        Column(least=3, align="right"),
-        Column(least=2, align="right"),
-        Column(least=8, most=20),
-        Column(least=4, align="right"),
-    )
-
-    def item_key(self, item: SharedFile | ClientFile) -> Hashable:
-        return item.path if isinstance(item, SharedFile) else (item.path, item.folder)
-
-    def cells(self, item: SharedFile | ClientFile) -> Sequence[Line]:
-        if isinstance(item, ClientFile):
-            actor = item.row.actor
-            more = f" +{len(item.agents) - 1}" if len(item.agents) > 1 else ""
-            return (
-                [Span(labels.CLIENT_MARK), Span(sanitize(item.path))],
-                [Span(f"×{item.edits}", "dim")],
-                (),
-                [Span(sanitize(actor) + more, agent_class(actor))],
-                [Span(self.age_of(item.row), "dim")],
-            )
-        return (
-            [Span(" "), Span(sanitize(labels.path_of(item.head)))],
-            [Span(f"v{item.head.version}", "ok")],
-            [Span(f"⚔{item.conflicts}" if item.conflicts else "", "error")],
-            [labels.actor_span(item.head)],
-            [Span(self.age_of(item.head), "dim")],
-        )
-
-    def copy_text(self, item: SharedFile | ClientFile) -> str:
-        return item.path
-
-
-class FileList(ColumnList[Row | ClientFile]):
-    """An agent's own files by path, then the files that it edited with its client's own tools."""
-
-    COLUMNS: ClassVar = (
-        Column(least=12, cut="middle", grows=True),
-        Column(least=3, align="right"),
-        Column(least=4, align="right"),
-    )
-
-    def item_key(self, item: Row | ClientFile) -> Hashable:
-        return item.path if isinstance(item, Row) else (item.path, item.folder)
-
-    def cells(self, item: Row | ClientFile) -> Sequence[Line]:
-        if isinstance(item, ClientFile):
-            return (
-                [Span(labels.CLIENT_MARK), Span(sanitize(item.path))],
-                [Span(f"×{item.edits}", "dim")],
-                [Span(self.age_of(item.row), "dim")],
-            )
-        return (
-            [Span(" "), Span(sanitize(item.path.partition("/")[2]))],
-            [Span(f"v{item.version}", "ok")],
-            [Span(self.age_of(item), "dim")],
-        )
-
-    def copy_text(self, item: Row | ClientFile) -> str:
-        return item.path

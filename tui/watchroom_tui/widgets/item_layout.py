@@ -1,17 +1,48 @@
-"""The rows of a list that each item takes. Pure."""
+"""The widths of a list's columns, and the rows that each item takes. Pure."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Hashable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
-from typing import Final, Generic, Protocol, TypeVar
 
-T = TypeVar("T")
-Of = TypeVar("Of", contravariant=True)
+from watchroom_tui.formatters.columns import Column, share_width
+from watchroom_tui.formatters.styled_text import Line, width_of
 
-MAX_KEPT: Final = 2000
-"""Max cached heights."""
+
+class ColumnWidths:
+    """The widths of columns. A column is as wide as the widest text in it so far, so that new items do not
+    move the others."""
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        self._columns = columns
+        self._widest: Sequence[int] = ()
+        self._shares: tuple[int, Sequence[int]] | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether any text was measured."""
+        return bool(self._widest)
+
+    def forget(self) -> None:
+        """Measure again, because other texts are shown."""
+        self._widest, self._shares = (), None
+
+    def widen(self, items: Iterable[Sequence[Line]]) -> bool:
+        """Widen the columns for the cells of ``items``. Return False if they are wide enough."""
+        widest = self._widest or [0] * len(self._columns)
+        for cells in items:
+            widest = [max(width, width_of(cell)) for width, cell in zip(widest, cells, strict=True)]
+        if widest == self._widest:
+            return False
+        self._widest, self._shares = widest, None
+        return True
+
+    def share(self, width: int) -> Sequence[int]:
+        """Return the width of each column in a list of ``width`` cells."""
+        if self._shares is None or self._shares[0] != width:
+            self._shares = (width, share_width(self._columns, self._widest, width))
+        return self._shares[1]
 
 
 class ItemRows:
@@ -66,46 +97,3 @@ def fit_heights(heights: Sequence[int], count: int, space: int) -> list[int]:
         spare -= given - 1
         fitted.append(given)
     return fitted
-
-
-class ItemDrawing(Protocol[Of]):
-    """How a list draws its items."""
-
-    def render_key(self, item: Of, width: int) -> Hashable:
-        """Return the appearance of the item in ``width`` cells."""
-
-    def prepare_lines(self, items: Sequence[Of]) -> None:
-        """Prepare to measure ``items``."""
-
-    def wanted_height(self, item: Of, width: int) -> int:
-        """Return the number of rows that the item needs in ``width`` cells."""
-
-
-class ItemHeights(Generic[T]):
-    """The rows that items need. Each item is measured once per appearance."""
-
-    def __init__(self) -> None:
-        self._width = -1
-        self._known: dict[Hashable, int] = {}
-
-    def forget(self) -> None:
-        """Measure all items again, because the columns have other widths."""
-        self._known.clear()
-
-    def measure(self, items: Sequence[T], width: int, drawing: ItemDrawing[T]) -> list[int]:
-        """Return the heights of ``items`` in ``width`` cells, in rows."""
-        if self._width != width or len(self._known) > MAX_KEPT:
-            self._width = width
-            self.forget()
-        keyed = [(drawing.render_key(item, width), item) for item in items]
-        # This may call `forget`.
-        drawing.prepare_lines([item for key, item in keyed if key not in self._known])
-        heights = []
-        for key, item in keyed:
-            height = self._known.get(key)
-            if height is None:
-                # This may call `forget`, if a time became longer and widened its column.
-                height = drawing.wanted_height(item, width)
-                self._known[key] = height
-            heights.append(height)
-        return heights

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import cast
 
@@ -14,8 +14,10 @@ from tui.driver import MIDDLE, NARROW, WIDE, User
 from watchroom_tui.app import WatchroomApp
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.markdown import code
+from watchroom_tui.markdown.board_drawing import BoardDrawing
 from watchroom_tui.widgets.line_widget import StyleRegistry
-from watchroom_tui.widgets.markdown_view import MarkdownView
+from watchroom_tui.widgets.text_pane import TextPane
+from watchroom_whiteboards.outline import Heading
 
 SECTIONS = 4000
 LONG = b"# The board\n\n" + b"".join(
@@ -32,7 +34,7 @@ class Reader(User):
         return cast("BoardApp", self.app)
 
     @property
-    def view(self) -> MarkdownView:
+    def view(self) -> TextPane:
         return self.app_of_board.board
 
     def text(self) -> list[str]:  # type: ignore[override]  # the lines within the frame
@@ -40,8 +42,12 @@ class Reader(User):
 
     async def shows_all(self) -> None:
         """Wait until the whole board is known."""
-        await self.until(lambda: len(self.view.outline()) and not self.view.is_growing, "the whole board")
+        await self.until(lambda: len(self.outline()), "the board")
         await self.settle()
+
+    def outline(self) -> Sequence[Heading]:
+        drawing = self.view.drawing
+        return drawing.outline() if isinstance(drawing, BoardDrawing) else ()
 
     async def edit(self, data: bytes) -> None:
         self.app_of_board.show(data)
@@ -57,7 +63,7 @@ async def board(data: bytes, size: tuple[int, int] = MIDDLE) -> AsyncIterator[Re
         yield reader
 
 
-class Recorded(MarkdownView):
+class Recorded(TextPane):
     """Records every line that it painted."""
 
     def __init__(self, *, title: str, empty: str, id: str | None = None) -> None:  # noqa: A002
@@ -115,7 +121,7 @@ async def test_keys_scroll_by_lines_and_pages_and_to_the_ends() -> None:
 
 async def test_the_end_is_shown_as_soon_as_it_is_known() -> None:
     async with board(b"x") as reader:
-        reader.app_of_board.board.show_board("another", LONG, title="another")
+        reader.app_of_board.board.show_drawing("another", BoardDrawing(LONG), title="another")
         await reader.press("G")
         await reader.until(lambda: reader.text()[-1] == f"☐ task {SECTIONS - 1}", "the end")
 
@@ -126,33 +132,64 @@ async def test_the_scrollbar_and_the_wheel_lead_where_they_say() -> None:
         view = reader.view
         view.scroll_to(y=view.max_scroll_y // 2, animate=False, immediate=True)
         await reader.settle()
-        middle = view.at_offset / len(LONG)
+        middle = view.top_anchor / len(LONG)
         assert 0.3 < middle < 0.7
         view.scroll_to(y=view.max_scroll_y, animate=False, immediate=True)
         await reader.settle()
-        assert view.at_offset / len(LONG) > 0.99
+        assert view.top_anchor / len(LONG) > 0.99
         view.scroll_to(y=0, animate=False, immediate=True)
         await reader.settle()
-        assert view.at_offset == 0
+        assert view.top_anchor == 0
+
+
+async def test_the_wheel_moves_by_its_lines_where_nothing_is_drawn_yet() -> None:
+    async with board(LONG) as reader:
+        await reader.shows_all()
+        view = reader.view
+        for number, lines in ((2000, -5), (3000, -40), (1000, 60)):
+            view.show_anchor(at(number))
+            await reader.settle()
+            before = reader.text()
+            view.scroll_to(y=view.scroll_offset.y + lines, animate=False, immediate=True)
+            await reader.settle()
+            assert reader.text() != before
+            await reader.press(*["down" if lines < 0 else "up"] * abs(lines))
+            assert reader.text() == before
+
+
+async def test_what_is_beyond_the_first_megabyte_is_reached_in_every_way() -> None:
+    data = LONG * (2_500_000 // len(LONG)) + b"# The last\n\nThe needle.\n"
+    async with board(data) as reader:
+        await reader.shows_all()
+        assert await reader.view.search("needle") == 1
+        assert reader.view.go_to_match(1)
+        await reader.sees("The needle.")
+        await reader.press("g")
+        assert reader.text()[0] == "The board"
+        await reader.press("G")
+        assert reader.text()[-1] == "The needle."
+        await reader.press("g")
+        reader.view.show_anchor(reader.outline()[-1].start)
+        await reader.sees("The last")
 
 
 async def test_the_outline_leads_to_its_headings() -> None:
     async with board(LONG) as reader:
         await reader.shows_all()
-        outline = reader.view.outline()
+        outline = reader.outline()
         assert len(outline) == SECTIONS + 1
         assert [each.title for each in outline[:3]] == ["The board", "Section 0", "Section 1"]
         heading = outline[2500]
-        reader.view.go_to(heading.start)
+        reader.view.show_anchor(heading.start)
         await reader.settle()
         assert reader.text()[0] == heading.title == "Section 2499"
-        assert reader.view.at_offset == heading.start
+        assert reader.view.top_anchor == heading.start
 
 
 async def test_an_edit_above_or_below_moves_nothing_on_the_screen() -> None:
     async with board(LONG) as reader:
         await reader.shows_all()
-        reader.view.go_to(at(2000))
+        reader.view.show_anchor(at(2000))
         await reader.press("down", "down")
         before = reader.text()
         await reader.edit(b"# New above\n\nMany words.\n\n" * 300 + LONG)
@@ -164,13 +201,13 @@ async def test_an_edit_above_or_below_moves_nothing_on_the_screen() -> None:
         await reader.edit(LONG)
         assert reader.text() == before
         await reader.press("up", "up")
-        assert reader.view.at_offset == at(2000)
+        assert reader.view.top_anchor == at(2000)
 
 
 async def test_an_edit_on_the_screen_shows_and_the_top_stays() -> None:
     async with board(LONG) as reader:
         await reader.shows_all()
-        reader.view.go_to(at(2000))
+        reader.view.show_anchor(at(2000))
         await reader.settle()
         before = reader.text()
         place = LONG.index(b"- [ ] task 2001\n")
@@ -185,16 +222,16 @@ async def test_an_edit_that_opens_code_shows_the_rest_as_code_and_back() -> None
         await reader.shows_all()
         await reader.edit(LONG[: at(5)] + b"```\n" + LONG[at(5) :])
         await reader.shows_all()
-        assert len(reader.view.outline()) == 6
+        assert len(reader.outline()) == 6
         await reader.edit(LONG)
         await reader.shows_all()
-        assert len(reader.view.outline()) == SECTIONS + 1
+        assert len(reader.outline()) == SECTIONS + 1
 
 
 async def test_another_board_starts_at_the_top() -> None:
     async with board(LONG) as reader:
         await reader.press("pagedown", "pagedown")
-        reader.view.show_board("another", LONG, title="another")
+        reader.view.show_drawing("another", BoardDrawing(LONG), title="another")
         await reader.settle()
         assert reader.text()[0] == "The board"
         assert reader.shows("another")
@@ -243,12 +280,12 @@ async def test_matches_are_highlighted_and_the_current_one_more() -> None:
 async def test_resizing_keeps_what_is_at_the_top(size: tuple[int, int]) -> None:
     async with board(LONG) as reader:
         await reader.shows_all()
-        reader.view.go_to(at(1234))
+        reader.view.show_anchor(at(1234))
         await reader.settle()
         await reader.pilot.resize_terminal(*size)
         await reader.settle()
         await reader.until(lambda: reader.text()[0] == "Section 1234", "the same heading at the top")
-        assert reader.view.at_offset == at(1234)
+        assert reader.view.top_anchor == at(1234)
 
 
 async def test_a_shortened_board_stays_at_its_end() -> None:
@@ -265,7 +302,7 @@ async def test_messages_and_boards_take_turns() -> None:
         reader.view.show_notice("message", [[Span("a message")]], title="said")
         await reader.settle()
         assert reader.text()[0] == "a message"
-        assert reader.view.outline() == ()
+        assert reader.outline() == ()
         reader.app_of_board.show(LONG)
         await reader.sees("Section 0")
         reader.view.clear()

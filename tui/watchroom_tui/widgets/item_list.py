@@ -1,4 +1,4 @@
-"""A list that draws only visible lines, so that 100,000 items are as fast as ten.
+"""A list in columns that draws only visible lines, so that 100,000 items are as fast as ten.
 
 The cursor stays on its item, at the same place, when others come and go. A list that grows at its top holds
 new items back while the person reads, and counts them.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
-from typing import ClassVar, Final, Generic, TypeVar
+from typing import ClassVar, Final, Generic, Literal, TypeAlias, TypeVar
 
 from textual import events
 from textual.geometry import Size
@@ -19,25 +19,42 @@ from textual.widget import Widget
 from watchroom.model import Row
 
 from watchroom_tui.context import dashboard_of
-from watchroom_tui.formatters.columns import format_age, wrap
-from watchroom_tui.formatters.styled_text import Line, Span
+from watchroom_tui.formatters.columns import Column, format_age, wrap
+from watchroom_tui.formatters.styled_text import Line, Span, align_cells, cut, wrap_cells
 from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.presentation.localization import now_of, texts_of
 from watchroom_tui.presentation.sanitize import sanitize
-from watchroom_tui.widgets.item_rows import ItemRows
+from watchroom_tui.widgets.item_layout import ColumnWidths, ItemRows, fit_heights
 from watchroom_tui.widgets.line_widget import LineWidget, content
 from watchroom_tui.widgets.search import open_search
 
 T = TypeVar("T")
 
+Wrapping: TypeAlias = Literal["never", "to-fit", "always"]
+
 MAX_KEPT: Final = 2000
-"""Max cached lines."""
+"""Max cached lines, and max cached heights."""
+MAX_WRAPPED: Final = 50
+"""Max items that can take several rows, because the heights of all of them are computed."""
+MAX_CHARACTERS: Final = 2000
+"""Max characters of a text to draw. Six rows of a wide terminal hold fewer."""
+MAX_ROWS: Final = 6
+"""Max rows of an item. Longer texts are read in the item's own view."""
 
 
-class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
-    """Base of all lists. Subclasses draw items and tell them apart."""
+class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
+    """Base of all lists. Subclasses return the cells of an item, and tell items apart.
+
+    A column is as wide as the longest text in it so far, and does not become narrower while the same subject
+    is shown, so that new items do not move the others.
+    """
 
     BINDINGS = bindings("list")
+
+    COLUMNS: ClassVar[Sequence[Column]] = (Column(grows=True),)
+
+    WRAPS: ClassVar[Wrapping] = "to-fit"
+    """When items take several rows: never, as long as all items stay visible, or always."""
 
     SCOPES: ClassVar[tuple[Scope, ...]] = ("list",)
     """The scopes of the keys that work while the list has the focus."""
@@ -79,22 +96,18 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         self._titles = ("", "")
         self._drawn: list[tuple[Hashable, ...]] = []
         self._kept: dict[tuple[Hashable, ...], Strip] = {}
+        self._widths = ColumnWidths(self.COLUMNS)
+        self._heights: dict[Hashable, int] = {}
+        self._measured_at = -1
+        self._wanted_rows = 0
 
     @abstractmethod
     def item_key(self, item: T) -> Hashable:
         """Return the identity of the item across updates."""
 
     @abstractmethod
-    def line(self, item: T, width: int) -> Line:
-        """Return the item's line in ``width`` cells."""
-
-    def lines(self, item: T, width: int, most: int) -> Sequence[Line]:
-        """Return the item's lines, at most ``most``."""
-        return [self.line(item, width)]
-
-    def render_key(self, item: T, width: int) -> Hashable:
-        """Return the appearance of the item in ``width`` cells. A line is drawn again if its key differs."""
-        return tuple(self.line(item, width))
+    def cells(self, item: T) -> Sequence[Line]:
+        """Return the sanitized text of each column of the item."""
 
     @property
     def item(self) -> T | None:
@@ -108,6 +121,9 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
 
     def show(self, items: Sequence[T]) -> None:
         """Show these items. The cursor stays on its item, and the item at its place."""
+        if len(items) < len(self._all):
+            # Removed items need no width.
+            self._forget_widths()
         if items is not self._all:
             before, self._all = self._all, items
             is_held = self.GROWS_AT_TOP and self._is_away_from_top() and self._has_grown(before)
@@ -119,13 +135,14 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
             else:
                 self._held = None
                 self._take(items)
-        self._redraw_changed()
+        self.redraw_changed()
 
     def show_of(self, subject: Hashable, items: Sequence[T]) -> None:
         """Show the items of ``subject``. A new subject starts at the first item."""
         if subject == self._subject:
             self.show(items)
             return
+        self._forget_widths()
         self._subject, self._all, self._held, self._cursor = subject, items, None, 0
         self.scroll_to(y=0, animate=False, immediate=True)
         self._take(items)
@@ -136,7 +153,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         height."""
         if not self._all:
             return len(self.empty_lines(width)) + 1
-        return self.count_rows(self._all, width)
+        return ItemRows(len(self._all), self._wanted_heights(self._all, width)).total
 
     def move_to(self, key: Hashable) -> bool:
         """Move the cursor to the item with this key. If the filter hides it, end the filter. Return False if
@@ -186,7 +203,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
 
     def _arrange(self) -> bool:
         """Assign rows to items. Return False if the total is unchanged."""
-        before, self._rows = self._rows, self.arrange_rows()
+        before, self._rows = self._rows, self._assign_rows()
         if not self._rows.has_same_heights(before):
             self.refresh()
         size = Size(0, self._rows.total)
@@ -196,13 +213,38 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         self.refresh()
         return True
 
-    def arrange_rows(self) -> ItemRows:
-        """Return the rows of the visible items."""
-        return ItemRows(len(self._shown))
+    def _assign_rows(self) -> ItemRows:
+        area, count = self.content_area, len(self._shown)
+        is_full = self.WRAPS == "to-fit" and count >= area.height and not self.styles.is_auto_height
+        # Before the first layout the height is unknown. A full list has no rows to give.
+        wanted = () if is_full or not area.width else self._wanted_heights(self._shown, area.width)
+        if self._wanted_rows != (rows := sum(wanted)):
+            self._wanted_rows = rows
+            if self.styles.is_auto_height:
+                self.refresh(layout=True)
+        if self.WRAPS == "to-fit":
+            return ItemRows(count, fit_heights(wanted, count, area.height))
+        # No item is higher than the list, or its end could not be read.
+        return ItemRows(count, [min(height, max(1, area.height)) for height in wanted])
 
-    def count_rows(self, items: Sequence[T], width: int) -> int:
-        """Return the number of rows that ``items`` need in ``width`` cells."""
-        return len(items)
+    def _wanted_heights(self, items: Sequence[T], width: int) -> Sequence[int]:
+        """Return the rows that each of the first ``items`` needs. Empty if each has one row."""
+        if self.WRAPS == "never" or (self.WRAPS == "to-fit" and len(items) > MAX_WRAPPED):
+            return ()
+        if self._measured_at != width or len(self._heights) > MAX_KEPT:
+            self._measured_at = width
+            self._heights.clear()
+        keyed = [(self._render_key(item), item) for item in items[:MAX_WRAPPED]]
+        self._widen([self._bounded_cells(item) for key, item in keyed if key not in self._heights])
+        heights = []
+        for key, item in keyed:
+            height = self._heights.get(key)
+            if height is None:
+                # This widens a column, and forgets heights, if a time became longer.
+                height = len(self._lines(item, width, MAX_ROWS))
+                self._heights[key] = height
+            heights.append(height)
+        return heights
 
     def _is_at_live_top(self) -> bool:
         return self.GROWS_AT_TOP and self._cursor == 0
@@ -225,7 +267,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
 
     def item_text(self, item: T) -> str:
         """Return the text that filters search."""
-        return "".join(span.text for span in self.line(item, 400))
+        return " ".join("".join(span.text for span in cell) for cell in self.cells(item))
 
     def render_line(self, y: int) -> Strip:
         width = self.content_area.width
@@ -246,7 +288,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         if index >= len(self._shown):
             return (None, index if not self._shown else -1, width, self._filter)
         height = self._rows.height_of(index)
-        return (self.render_key(self._shown[index], width), self._cursor_style(index), width, part, height)
+        return (self._render_key(self._shown[index]), self._cursor_style(index), width, part, height)
 
     def _cursor_style(self, index: int) -> str:
         if index != self._cursor:
@@ -265,10 +307,55 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
     def _part_of(self, index: int, part: int, width: int) -> Line:
         item, height = self._shown[index], self._rows.height_of(index)
         if height == 1:
-            return self.line(item, width)
-        lines = self.lines(item, width, height)
+            return align_cells(self.COLUMNS, *self._measured(item, width))
+        lines = self._lines(item, width, height)
         # The text may be shorter than when the rows were assigned.
         return lines[part] if part < len(lines) else ()
+
+    # -- columns
+
+    def _render_key(self, item: T) -> Hashable:
+        """Return the appearance of the item. Its line is drawn again if its key differs.
+
+        The widths of the columns are not in the key, because `_widen` drops all drawn lines when they change.
+        """
+        return tuple(map(tuple, self._bounded_cells(item)))
+
+    def _lines(self, item: T, width: int, most: int) -> Sequence[Line]:
+        return wrap_cells(self.COLUMNS, *self._measured(item, width), most)
+
+    def _measured(self, item: T, width: int) -> tuple[Sequence[Line], Sequence[int]]:
+        """Return the cells of the item and their widths."""
+        if not self._widths.is_known:
+            # All visible items before the first is drawn, so that later lines do not move it.
+            top = self.scroll_offset.y
+            visible = self._shown[top : top + self.content_area.height]
+            self._widths.widen([self._bounded_cells(each) for each in visible])
+        cells = self._bounded_cells(item)
+        self._widen([cells])
+        return cells, self._widths.share(width)
+
+    def _bounded_cells(self, item: T) -> Sequence[Line]:
+        """Return the cells, cut to `MAX_CHARACTERS`. A request lists all its calls, and 60,000 wide
+        characters take 0.2 s to wrap."""
+        cells = self.cells(item)
+        if any(len(span.text) > MAX_CHARACTERS for cell in cells for span in cell):
+            return [cut(cell, 0, MAX_CHARACTERS) for cell in cells]
+        return cells
+
+    def _widen(self, items: Sequence[Sequence[Line]]) -> None:
+        """Widen the columns for the cells of ``items``."""
+        if self._widths.widen(items):
+            # Lines drawn before have narrower columns.
+            self._kept.clear()
+            self._heights.clear()
+            self.refresh()
+
+    def _forget_widths(self) -> None:
+        """Forget the widths, because the next subject has its own."""
+        self._widths.forget()
+        self._kept.clear()
+        self._heights.clear()
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
@@ -280,11 +367,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
         text = texts("list.no_match", filter=self._filter) if self._filter else texts(self._empty)
         return wrap(sanitize(text), max(10, width - 2))
 
-    def redraw(self) -> None:
-        """Draw the lines again whose appearance changed."""
-        self._redraw_changed()
-
-    def _redraw_changed(self) -> None:
+    def redraw_changed(self) -> None:
         """Draw the visible lines again whose appearance changed."""
         self._arrange()
         width, top = self.content_area.width, self.scroll_offset.y
@@ -416,6 +499,7 @@ class LineList(LineWidget, ScrollView, Generic[T], can_focus=True):
 
     def set_filter(self, text: str) -> None:
         """Show only items whose text contains ``text``."""
+        self._forget_widths()
         self._filter = text
         self._held = None
         self._take(self._all)

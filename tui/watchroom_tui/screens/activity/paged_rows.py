@@ -11,7 +11,7 @@ from watchroom.kernel.journal import RowFilter
 from watchroom.model import Row
 
 from watchroom_tui.context import dashboard_of
-from watchroom_tui.widgets.lists import RowList
+from watchroom_tui.widgets.row_list import RowList
 
 NEAR: Final = 100
 """Distance in rows to the last loaded one at which the next page is requested."""
@@ -48,7 +48,7 @@ class PagedRowList(RowList):
             self._restart()
             return
         if not recent or recent[0].seq <= self._newest:
-            self._redraw_changed()
+            self.redraw_changed()
             return
         if not self._newest or recent[-1].seq > self._newest + 1:
             self._restart()

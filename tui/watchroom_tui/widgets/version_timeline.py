@@ -15,7 +15,7 @@ from watchroom_tui.formatters.columns import Column, size
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.presentation.localization import texts_of
 from watchroom_tui.presentation.sanitize import sanitize
-from watchroom_tui.widgets.column_list import ColumnList
+from watchroom_tui.widgets.item_list import ItemList
 
 SIZED_FROM: Final = 64
 """Min columns for the size of each version."""
@@ -28,7 +28,7 @@ def version_name(row: Row) -> str:
     return "✎" if row.error == "outside_edit" else "✗"
 
 
-class VersionTimeline(ColumnList[Row]):
+class VersionTimeline(ItemList[Row]):
     """Versions, newest first. One version can be marked for comparison. Broken versions show their
     problem."""
 
@@ -67,7 +67,7 @@ class VersionTimeline(ColumnList[Row]):
         """Mark this version, or none."""
         self._marked = row
         self._retitle()
-        self._redraw_changed()
+        self.redraw_changed()
 
     def show(self, items: Sequence[Row]) -> None:
         if items is not self.items:
@@ -77,7 +77,7 @@ class VersionTimeline(ColumnList[Row]):
     def show_broken(self, broken: Mapping[int, str]) -> None:
         """Show problems of rows, by row number."""
         self._broken = broken
-        self._redraw_changed()
+        self.redraw_changed()
 
     def item_key(self, item: Row) -> Hashable:
         return item.seq
