@@ -340,6 +340,13 @@ class Landings:
         """Return the tree that has ``branch`` checked out, None if none has."""
         return next((each for each in self._trees.all() if each.git.read_state().branch == branch), None)
 
+    def find_check(self) -> tuple[str, ...]:
+        """Return the command of the last check of a landing, empty if there was none."""
+        journal = self._store.journal
+        only = RowFilter(zone=TREE, tool=LAND, outcome="ok")
+        rows = journal.rows_before(journal.last_seq() + 1, limit=_MAX_CONFLICT_ROWS, only=only)
+        return next((each for row in rows if (each := read_landing(row).command)), ())
+
     # -- the move
 
     def _finish(self, call: CallContext, record: LandingRecord, tree: TreeRecorder) -> LandingRecord:

@@ -12,11 +12,14 @@ from watchroom.features.needs.rules import NeedKind
 from watchroom.features.overview.model import Model, Need
 from watchroom.features.tasks.reads import list_task_files
 from watchroom.features.tasks.view import CommandView, MessageView, TaskView
+from watchroom.features.trees.rows import Tree
+from watchroom.features.trees.view import is_linked
 from watchroom.kernel.rules.details import task_of
 from watchroom.model import USER, Row
 
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import AgentTarget, SessionTarget, Target, TaskTarget, TreeTarget
+from watchroom_tui.dialogs.land import land_tree
 from watchroom_tui.dialogs.row import RowDialog
 from watchroom_tui.dialogs.sandbox import SandboxDialog, sandbox_text
 from watchroom_tui.dialogs.task import TaskDialog
@@ -297,6 +300,9 @@ class TasksScreen(BaseScreen):
             return self.dashboard.is_live
         if action == "task_detail":
             return self.selected_task is not None
+        if action == "land_tree":
+            tree = self.trees.item.tree if self.trees.item is not None else None
+            return self.focused is self.trees and tree is not None and is_linked(tree)
         if action == "end" and self.focused is self.tasks:
             return self.selected_task is not None and self.selected_task.ended is None
         if action == "end":
@@ -333,6 +339,15 @@ class TasksScreen(BaseScreen):
             action(actions, agent)
         elif actions.can_act():
             self.dashboard.show_message(self.dashboard.texts("tasks.nobody"), "warning")
+
+    def action_land_tree(self) -> None:
+        """Land the working tree under the cursor."""
+        if self.trees.item is not None:
+            self.land(self.trees.item.tree)
+
+    @work(exclusive=True, group="land")
+    async def land(self, tree: Tree) -> None:
+        await land_tree(self.dashboard, tree)
 
     def action_end(self) -> None:
         """End the task, if its list has the focus, else the agent under the cursor."""

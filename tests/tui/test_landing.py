@@ -1,0 +1,112 @@
+"""Working trees on screen 9: their predicted conflicts, and landings."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from trees.git_repo import ENVIRONMENT, git
+from trees.git_repository import Repository
+from tui.driver import WIDE, User, dashboard
+from tui.team import has_opened_merge
+from watchroom import Workspace
+from watchroom.features.trees.recorder import TreeRecorder
+
+TEXT = "one\ntwo\nthree\n"
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    made = Repository(tmp_path / "project")
+    made.commit(a__txt=TEXT)
+    made.git("worktree", "add", "--quiet", "-b", "fares", str(tmp_path / "fares"))
+    return made
+
+
+@pytest.fixture
+def fares(repository: Repository) -> Path:
+    return repository.folder.parent / "fares"
+
+
+@pytest.fixture
+def kept(repository: Repository) -> Iterator[Workspace]:
+    with Workspace.open(repository.root, agents=["alice"]) as workspace:
+        assert workspace.keep()
+        workspace.trees.refresh_all()
+        yield workspace
+
+
+def commit(folder: Path, text: str) -> None:
+    (folder / "a.txt").write_text(text)
+    git(folder, "commit", "--quiet", "--all", "--message", "work")
+
+
+async def opens_trees(user: User) -> None:
+    await user.goes_to("9", "tasks")
+    await user.until(lambda: len(user.list("trees").items) == 2, "both trees")
+
+
+async def test_conflicts_between_trees_are_shown_while_they_arise(
+    kept: Workspace, repository: Repository, fares: Path
+) -> None:
+    async with dashboard(kept, size=WIDE) as user:
+        await opens_trees(user)
+        repository.write("a.txt", TEXT.replace("two", "main"))
+        (fares / "a.txt").write_text(TEXT.replace("two", "fares"))
+        await user.sees("⚔ 1 ⎇ fares", "⚔ 1 ⎇ main")
+        await user.goes_to("4", "files")
+        await user.sees("M a.txt")
+        await user.until(lambda: sum("⚔" in line for line in user.lines()) == 2, "a mark on each file")
+
+
+async def test_a_tree_lands_with_two_keys(kept: Workspace, repository: Repository, fares: Path) -> None:
+    commit(fares, TEXT + "four\n")
+    await asyncio.to_thread(kept.trees.refresh_all)
+    async with dashboard(kept, size=WIDE) as user:
+        await opens_trees(user)
+        await user.press("down", "K")
+        await user.is_asked("Land ⎇ fares in main? It changes 1 files.")
+        await user.press("enter")
+        await user.is_told("has landed in main")
+        assert repository.read("a.txt") == TEXT + "four\n"
+
+
+async def test_conflicts_of_a_landing_are_settled_on_the_merge_screen(
+    kept: Workspace, repository: Repository, fares: Path
+) -> None:
+    commit(fares, TEXT.replace("two", "fares"))
+    commit(repository.folder, TEXT.replace("two", "main"))
+    await asyncio.to_thread(kept.trees.refresh_all)
+    async with dashboard(kept, size=WIDE) as user:
+        await opens_trees(user)
+        await user.press("down", "K")
+        await user.is_asked("⎇ fares conflicts with main in 1 files. Settle them now?")
+        await user.press("enter")
+        await user.is_told("settle the conflicts (!), then land again (K)")
+        await user.press("!")
+        await has_opened_merge(user)
+        await user.sees("current v2 · main", "incoming · fares")
+        await user.press("b", "w", "enter")
+        await user.until(lambda: not kept.landings.plan(tree_of(kept)).conflicts, "the settlement")
+        await opens_trees(user)
+        await user.press("K")
+        await user.is_asked("Land ⎇ fares in main? It changes 1 files.")
+        await user.press("enter")
+        await user.is_told("has landed in main")
+        assert repository.read("a.txt") == "one\nmain\nfares\nthree\n"
+
+
+def tree_of(workspace: Workspace) -> TreeRecorder:
+    return next(each for each in workspace.trees.all() if each.git.git != each.git.common)
+
+
+async def test_uncommitted_work_is_named(kept: Workspace, fares: Path) -> None:
+    (fares / "new.txt").write_text("new\n")
+    async with dashboard(kept, size=WIDE) as user:
+        await opens_trees(user)
+        await user.press("down", "K")
+        await user.is_told("uncommitted changes: new.txt")
