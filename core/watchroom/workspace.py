@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from watchroom.features.tasks.commands import Commands
     from watchroom.features.trees.calls import TreeCalls
     from watchroom.features.trees.commits import AgentCommits
+    from watchroom.features.trees.own_trees import OwnTrees
     from watchroom.history.fork import Fork
     from watchroom.history.git import Imported
     from watchroom.history.seal import Sealing
@@ -440,6 +441,11 @@ class Workspace:
     def agent_commits(self) -> AgentCommits:
         """Commits and tries the work of single agents in working trees."""
         return self._services.agent_commits
+
+    @property
+    def own_trees(self) -> OwnTrees:
+        """Adds, lists and removes working trees."""
+        return self._services.own_trees
 
     @property
     def notifications(self) -> Notifications:
