@@ -21,6 +21,7 @@ from watchroom.kernel.call_context import CallContext
 from watchroom.model import Row
 from watchroom.platform.linux import LinuxPlatform
 
+LARGE: Final = "line of a large file\n" * 20_000
 DANA: Final = CallContext("human:dana")
 
 
@@ -262,11 +263,13 @@ def test_files_are_cloned_where_the_file_system_can(
     cloning: World, ignoring: Callable[[World], None]
 ) -> None:
     ignoring(cloning)
-    cloning.repository.write("b.txt", "dirty\n")
+    cloning.repository.commit(large__txt=LARGE, other__txt=LARGE)
+    cloning.repository.write("other.txt", f"{LARGE}dirty\n")
     cloning.set('linked = ["node_modules"]\nmax_copied_bytes = 0')
     added = cloning.add("x")
-    assert added.cloned == 3, "a.txt and the two of ignored files; b.txt is not as it was committed"
-    assert Path(added.tree.folder, "b.txt").read_text() == "b\n"
+    assert added.cloned == 1, "other.txt is not as it was committed, and git writes small files"
+    assert Path(added.tree.folder, "large.txt").read_text() == LARGE
+    assert Path(added.tree.folder, "other.txt").read_text() == LARGE
     assert not Path(added.tree.folder, "node_modules/lib").is_symlink()
     assert added.included.left_out == ()
     assert cloning.git(added, "status", "--porcelain") == ""
@@ -275,15 +278,15 @@ def test_files_are_cloned_where_the_file_system_can(
 
 def test_clones_are_as_git_would_write_the_files(cloning: World) -> None:
     repository = cloning.repository
-    repository.commit(__gitattributes="*.txt text eol=crlf\n", run__sh="#!/bin/sh\n")
+    repository.commit(__gitattributes="*.txt text eol=crlf\n", run__sh=f"#!/bin/sh\n{LARGE}", a__txt=LARGE)
     (repository.folder / "run.sh").chmod(0o755)
     (repository.folder / "link").symlink_to("a.txt")
-    repository.commit()
+    repository.commit(a__txt=f"one\n{LARGE}")
     repository.git("rm", "--cached", "-rq", ".")
     repository.git("reset", "--hard", "--quiet")
     first = cloning.branch("main")
     added = cloning.add("x")
-    assert added.cloned > 0
+    assert added.cloned == 2
     for name in ("a.txt", "run.sh"):
         assert Path(added.tree.folder, name).read_bytes() == (repository.folder / name).read_bytes()
     assert os.access(Path(added.tree.folder, "run.sh"), os.X_OK)

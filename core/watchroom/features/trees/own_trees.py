@@ -404,14 +404,11 @@ class OwnTrees:
         filler = None if source is None else TreeFiller(source, tree.folder, self._platform)
         listeners.on_step("checkout", 0, 0)
         if filler is not None and filler.can_clone:
-            _checkout(tree.folder, "read-tree", "HEAD")
             cloned = filler.clone_tracked(tree, lambda done, of: listeners.on_step("checkout", done, of))
-            _checkout(tree.folder, "read-tree", "--reset", "-u", "HEAD")
-        else:
-            _checkout(
-                *(tree.folder, "checkout", "--force", "--progress", "HEAD"),
-                on_errors=lambda piece: _report_checkout(piece, listeners),
-            )
+        _checkout(
+            *(tree.folder, "checkout", "--force", "--progress", "HEAD"),
+            on_errors=lambda piece: _report_checkout(piece, listeners),
+        )
         if filler is not None and source is not None:
             names = list_included(source)
             included = filler.include(
