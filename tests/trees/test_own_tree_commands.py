@@ -180,6 +180,22 @@ def _read(master: int) -> bytes:
         return b""
 
 
+def test_leaving_keeps_the_trees_and_frees_their_ports(
+    capsys: Captured, here: Repository, tmp_path: Path
+) -> None:
+    printed(capsys, "tree", "add", "x")
+    git = here.folder / ".git" / "worktrees" / "x"
+    assert (git / "watchroom-added").exists()
+    printed(capsys, "leave", "--yes")
+    assert [each.name for each in git.iterdir() if "watchroom" in each.name] == []
+    assert (here.folder.with_name("project.trees") / "x" / "a.txt").exists()
+    assert json.loads((tmp_path / "state" / "watchroom" / "ports.json").read_text()) == []
+    assert [each["first_port"] for each in printed_json(capsys, "tree", "list", "--json")["trees"]] == [
+        None,
+        None,
+    ]
+
+
 # Clients
 
 

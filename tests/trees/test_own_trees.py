@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +16,7 @@ import pytest
 from trees.git_repository import Repository
 from trees.tree_client import ScriptedClient
 from watchroom import Workspace
-from watchroom.errors import InvalidTree, NoFreePorts, TreeKept, UnknownTree
+from watchroom.errors import InvalidRepository, InvalidTree, NoFreePorts, TreeKept, UnknownTree
 from watchroom.features.trees.own_trees import AddedTree, Listeners, OwnTrees
 from watchroom.features.trees.rows import ADD_TREE, REMOVE_TREE, SETUP_TREE
 from watchroom.features.trees.tree_files import intersect_names
@@ -203,6 +206,49 @@ def test_a_tree_is_entered_or_added(world: World) -> None:
     assert (found.is_new, found.tree.branch) == (False, "worktree-quick")
     assert found.tree.ports is not None
     assert "quick" in [each.name for each in world.trees.list_trees()]
+
+
+def test_trees_that_are_added_at_once_have_their_own_ports(world: World) -> None:
+    here = str(world.repository.folder)
+    names = ["a", "b", "c", "a", "b", "c"]
+    with ThreadPoolExecutor(len(names)) as pool:
+        added = [*pool.map(lambda name: world.trees.enter(DANA, name, here), names)]
+    assert sum(each.is_new for each in added) == 3
+    found = {(each.tree.name, each.tree.folder, each.tree.ports) for each in added}
+    assert len(found) == 3
+    assert {each.tree.ports.first for each in added if each.tree.ports} == {20000, 20010, 20020}
+    assert len(world.rows(ADD_TREE)) == 3
+
+
+def test_a_tree_that_was_added_in_part_is_not_entered(world: World) -> None:
+    program = KILLED.format(root=str(world.repository.root), here=str(world.repository.folder))
+    done = subprocess.run([sys.executable, "-c", program], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert "incomplete" in world.words("x")
+    for enter in (world.add, lambda name: world.trees.enter(DANA, name, str(world.repository.folder))):
+        with pytest.raises(InvalidTree, match="was killed"):
+            enter("x")
+    world.remove("x")
+    assert Path(world.add("x").tree.folder, "a.txt").exists()
+
+
+KILLED: Final = """
+import os, signal
+from watchroom import Workspace
+from watchroom.features.trees.own_trees import Listeners
+from watchroom.kernel.call_context import CallContext
+with Workspace.open({root!r}, scan=False) as workspace:
+    kill = Listeners(lambda step, done, of: os.kill(os.getpid(), signal.SIGKILL))
+    workspace.own_trees.add(CallContext("human:dana"), "x", {here!r}, listeners=kill)
+"""
+
+
+def test_a_workspace_without_a_repository_has_no_trees(tmp_path: Path) -> None:
+    with Workspace.open(tmp_path / "team") as workspace:
+        with pytest.raises(InvalidRepository):
+            workspace.own_trees.list_trees()
+        with pytest.raises(InvalidRepository):
+            workspace.own_trees.add(DANA, "x", str(tmp_path))
 
 
 # Files

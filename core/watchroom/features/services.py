@@ -78,6 +78,7 @@ class Services:
         self._reconciler = reconciler
         self._quarantine = os.path.join(root, CONTROL, QUARANTINE)
         self._sandbox = sandbox
+        self._root = root
         self._platform = platform
         self.registry = store.registry
         self.policy = WorkspacePolicy(store)
@@ -177,7 +178,7 @@ class Services:
         from watchroom.features.trees.own_trees import OwnTrees
 
         state = str(user_state_path("watchroom", appauthor=False))
-        return OwnTrees(self._store, self.trees, self._platform, state)
+        return OwnTrees(self._store, self.trees, self._root, self._platform, state)
 
     def close(self) -> None:
         """Stop commands, write overdue document checkpoints, lock keys, and close folders.

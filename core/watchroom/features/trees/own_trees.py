@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
-from watchroom.errors import GitError, InvalidTree, UnknownTree
+from watchroom.errors import GitError, InvalidRepository, InvalidTree, UnknownTree
 from watchroom.features.trees.git import GitTree
 from watchroom.features.trees.git_process import run_git
 from watchroom.features.trees.place import repository_at
@@ -37,6 +37,7 @@ from watchroom.features.trees.tree_files import (
     CHECKOUT_SETTINGS,
     CHECKOUT_VARIABLES,
     GIT_SECONDS,
+    AddedFiles,
     Included,
     TreeFiller,
     list_ignored_names,
@@ -49,7 +50,6 @@ from watchroom.kernel.journal import RowFilter
 from watchroom.model import Row
 from watchroom.platform import Platform
 from watchroom.platform.child_process import run_child
-from watchroom.validation import escape_unstorable
 
 if TYPE_CHECKING:
     from watchroom.features.config.store import Store
@@ -79,6 +79,7 @@ class OwnTree(NamedTuple):
     - ``name``: the name that it was added with; for others the name of their folder.
     - ``id``: its id.
     - ``folder``: its absolute path.
+    - ``git``: its own git folder.
     - ``branch``: empty if HEAD is detached.
     - ``ports``: its ports, None if it has none.
     """
@@ -86,6 +87,7 @@ class OwnTree(NamedTuple):
     name: str
     id: str
     folder: str
+    git: str
     branch: str
     ports: PortBlock | None = None
 
@@ -168,6 +170,7 @@ class OwnTrees:
     """Adds, lists and removes working trees of the repository of ``trees``.
 
     - ``store``: the journal.
+    - ``root``: the workspace's folder.
     - ``platform``: clones files and locks.
     - ``state``: the folder with this user's blocks of ports.
 
@@ -175,8 +178,9 @@ class OwnTrees:
         print(added.tree.folder)
     """
 
-    def __init__(self, store: Store, trees: Trees, platform: Platform, state: str) -> None:
+    def __init__(self, store: Store, trees: Trees, root: str, platform: Platform, state: str) -> None:
         self._store = store
+        self._root = root
         self._trees = trees
         self._platform = platform
         self._blocks = PortBlocks(state, platform)
@@ -188,9 +192,17 @@ class OwnTrees:
     # -- find and list
 
     @property
+    def _common(self) -> str:
+        """The git folder that all trees share. Raises `InvalidRepository` if there is none."""
+        common = self._trees.common
+        if not common:
+            raise InvalidRepository(path=self._root, rule="not_a_repository")
+        return common
+
+    @property
     def is_shallow(self) -> bool:
         """Whether the repository lacks older commits, so that commits cannot all be counted."""
-        return is_shallow(self._trees.common)
+        return is_shallow(self._common)
 
     def find(self, name: str) -> OwnTree | None:
         """Return the linked tree with this name, branch, folder or id, None if there is none. Raises
@@ -205,7 +217,7 @@ class OwnTrees:
 
         Raises `GitError`, OSError.
         """
-        places = list_places(self._trees.common)
+        places = list_places(self._common)
         trees = [Tree(each.id, each.folder, each.git, each.branch, each.head) for each in places]
         homes: dict[str, list[str]] = {}
         for agent, folder in agents:
@@ -227,7 +239,7 @@ class OwnTrees:
         return found
 
     def _find(self, name: str) -> TreePlace | None:
-        linked = [each for each in list_places(self._trees.common) if not each.is_main]
+        linked = [each for each in list_places(self._common) if not each.is_main]
         folder = os.path.realpath(name)
         # A name that a person gave precedes what git and clients chose.
         matches: tuple[Callable[[TreePlace], bool], ...] = (
@@ -259,7 +271,7 @@ class OwnTrees:
     def _own(self, place: TreePlace) -> OwnTree:
         tree_id = place.tree.tree_id()
         name = self._name_of(place._replace(id=tree_id))
-        return OwnTree(name, tree_id, place.folder, place.branch, self._blocks.find(place.tree))
+        return OwnTree(name, tree_id, place.folder, place.git, place.branch, self._blocks.find(place.tree))
 
     # -- add
 
@@ -269,6 +281,8 @@ class OwnTrees:
         while True:
             found = self.find(name)
             if found is not None and not self._store.journal.is_claimed(_key(name)):
+                if not AddedFiles.read(found.git).is_complete:
+                    raise InvalidTree(name=name, rule="tree_incomplete")
                 return AddedTree(self._with_ports(found), is_new=False)
             try:
                 return self.add(call, name, here, listeners=listeners)
@@ -332,9 +346,10 @@ class OwnTrees:
         if found is not None:
             is_own = found.branch != name or self._name_of(found) == name
             rule = "tree_exists" if found.is_there else "tree_gone"
+            rule = "tree_incomplete" if "incomplete" in found.words else rule
             raise InvalidTree(name=name, rule=rule if is_own else "tree_branch_used")
         has_branch = _resolve(here, f"refs/heads/{name}")
-        if has_branch and any(each.branch == name for each in list_places(self._trees.common)):
+        if has_branch and any(each.branch == name for each in list_places(self._common)):
             raise InvalidTree(name=name, rule="tree_branch_used")
         if has_branch and start:
             raise InvalidTree(name=name, rule="tree_branch")
@@ -347,7 +362,7 @@ class OwnTrees:
 
     def folder(self) -> str:
         """Return the folder in which new trees are made."""
-        common = self._trees.common
+        common = self._common
         is_bare = os.path.basename(common) != ".git"
         main = common if is_bare else os.path.dirname(common)
         given = os.path.expanduser(self._settings.folder)
@@ -369,6 +384,7 @@ class OwnTrees:
             tree = GitTree.find(place)
             if tree is None:
                 raise GitError(reason=f"git worktree add {place}")
+            AddedFiles(is_complete=False).write(tree.git)
             yield tree, commit
         except BaseException:
             self._take_back(name, place, commit)
@@ -376,7 +392,7 @@ class OwnTrees:
 
     def _take_back(self, name: str, place: str, commit: str) -> None:
         """Remove a tree that was not finished, and its branch if it is new."""
-        common = self._trees.common
+        common = self._common
         variables = {"GIT_DIR": common}
         run_git(("worktree", "remove", "--force", place), folder=common, variables=variables, accepted=None)
         if commit:
@@ -418,16 +434,11 @@ class OwnTrees:
                 lambda done, of: listeners.on_step("include", done, of),
             )
         ports = self._blocks.take(tree, settings.ports, settings.first_port) if settings.ports else None
-        addition = Addition(
-            name,
-            commit,
-            tuple(map(escape_unstorable, included.copied)),
-            tuple(map(escape_unstorable, included.linked)),
-            ports.first if ports else 0,
-            ports.size if ports else 0,
-        )
-        own = OwnTree(name, tree.tree_id(), tree.folder, tree.read_state().branch, ports)
+        first, size = ports or (0, 0)
+        addition = Addition(name, commit, first, size)
+        own = OwnTree(name, tree.tree_id(), tree.folder, tree.git, tree.read_state().branch, ports)
         self._record(call.with_tool(ADD_TREE), tree, addition)
+        AddedFiles(included.copied, included.linked).write(tree.git)
         return AddedTree(own, is_new=True, cloned=cloned, included=included)
 
     def _find_source(self, tree: GitTree) -> GitTree | None:
@@ -476,8 +487,9 @@ class OwnTrees:
             on_output=take,
         )
         outcome = SetupOutcome(done.status, time.monotonic() - began, tail.decode("utf-8", "replace"))
-        ignored = tuple(map(escape_unstorable, list_ignored_names(tree)))
-        setup = Setup(command, done.status, outcome.seconds, ignored)
+        made = tuple(list_ignored_names(tree))
+        AddedFiles.read(tree.git)._replace(made=made).write(tree.git)
+        setup = Setup(command, done.status, outcome.seconds)
         note = call.with_tool(SETUP_TREE).note(TREE, own.id, message=own.name, detail=setup.detail)
         self._store.commits.commit(note)
         return outcome
@@ -517,18 +529,15 @@ class OwnTrees:
 
         Raises `UnknownTree`, `GitError`, `JournalError`, OSError.
         """
-        places = list_places(self._trees.common)
+        places = list_places(self._common)
         place = self._find(name)
         if place is None:
             known = ", ".join(self._name_of(each) for each in places if not each.is_main)
             raise UnknownTree(name=name, known=known or "-")
         inside = tuple(sorted(agent for agent, folder in agents if _home_of(places, folder) == place.folder))
         main = next((each for each in places if each.is_main), None)
-        rows = self._find_row(place.id, ADD_TREE), self._find_row(place.id, SETUP_TREE)
-        addition = read_addition(rows[0]) if rows[0] is not None else None
-        setup = read_setup(rows[1]) if rows[1] is not None else None
         removal = TreeRemoval(self._store, self._trees)
-        return removal.plan(self._name_of(place), place, main, inside, addition, setup, self._settings.caches)
+        return removal.plan(self._name_of(place), place, main, inside, self._settings.caches)
 
     def remove(self, call: CallContext, plan: RemovalPlan, *, force: bool = False) -> Removal:
         """Remove the tree of ``plan``. Its branch stays, and its uncommitted files are in the journal.

@@ -92,17 +92,12 @@ class Addition(NamedTuple):
 
     - ``name``: its name.
     - ``start``: the id of the commit at which its branch began; empty if the branch existed.
-    - ``included``: the names of the ignored files and folders that were copied into it, folders with a slash
-      at the end.
-    - ``linked``: of those that were linked into it.
     - ``first_port``, ``ports``: its first port, and their number; 0 for none.
     - ``restored``: the id of the removed tree whose uncommitted files it got; empty for none.
     """
 
     name: str
     start: str = ""
-    included: tuple[str, ...] = ()
-    linked: tuple[str, ...] = ()
     first_port: int = 0
     ports: int = 0
     restored: str = ""
@@ -110,7 +105,7 @@ class Addition(NamedTuple):
     @property
     def detail(self) -> dict[str, Json]:
         """The record as a row's detail has it."""
-        return {**self._asdict(), "included": [*self.included], "linked": [*self.linked]}
+        return {**self._asdict()}
 
 
 def read_addition(row: Row) -> Addition:
@@ -119,8 +114,6 @@ def read_addition(row: Row) -> Addition:
     return Addition(
         get_text(detail, "name"),
         get_text(detail, "start"),
-        _get_texts(detail, "included"),
-        _get_texts(detail, "linked"),
         get_count(detail, "first_port"),
         get_count(detail, "ports"),
         get_text(detail, "restored"),
@@ -133,30 +126,22 @@ class Setup(NamedTuple):
     - ``command``: the command of the shell.
     - ``status``: its exit code, or the negative number of the signal that ended it.
     - ``seconds``: how long it ran.
-    - ``ignored``: the names of the ignored files and folders that were there when it ended, folders with a
-      slash at the end.
     """
 
     command: str
     status: int
     seconds: float
-    ignored: tuple[str, ...] = ()
 
     @property
     def detail(self) -> dict[str, Json]:
         """The record as a row's detail has it."""
-        return {**self._asdict(), "seconds": round(self.seconds, 3), "ignored": [*self.ignored]}
+        return {**self._asdict(), "seconds": round(self.seconds, 3)}
 
 
 def read_setup(row: Row) -> Setup:
     """Return the record of ``row``, a note with the tool `SETUP_TREE`."""
     detail = row.detail
-    return Setup(
-        get_text(detail, "command"),
-        get_int(detail, "status") or 0,
-        get_float(detail, "seconds"),
-        _get_texts(detail, "ignored"),
-    )
+    return Setup(get_text(detail, "command"), get_int(detail, "status") or 0, get_float(detail, "seconds"))
 
 
 class Removal(NamedTuple):

@@ -7,6 +7,7 @@ clones, such as Btrfs, XFS and ZFS.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import stat
@@ -15,6 +16,9 @@ from typing import Final, NamedTuple
 
 from watchroom.features.trees.git import GitTree, IndexEntry
 from watchroom.features.trees.git_process import run_git
+from watchroom.features.trees.place import ADDED_FILE
+from watchroom.kernel.rules.details import get_list
+from watchroom.model import parse_object
 from watchroom.platform import Platform
 from watchroom.platform.child_process import ChildResult
 
@@ -49,6 +53,42 @@ class Included(NamedTuple):
     copied: tuple[str, ...] = ()
     linked: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+
+
+class AddedFiles(NamedTuple):
+    """Which ignored files a tree got as it was added. Their names are in the tree's git folder, because the
+    journal has nothing of ignored files.
+
+    - ``included``, ``linked``: see `Included`.
+    - ``made``: those that were there when the setup command had ended.
+    - ``is_complete``: the tree has all of its files.
+    """
+
+    included: tuple[str, ...] = ()
+    linked: tuple[str, ...] = ()
+    made: tuple[str, ...] = ()
+    is_complete: bool = True
+
+    @classmethod
+    def read(cls, git: str) -> AddedFiles:
+        """Return what the git folder ``git`` of a tree has, empty if it has nothing."""
+        try:
+            with open(os.path.join(git, ADDED_FILE), encoding="utf-8") as file:
+                found = parse_object(file.read()) or {}
+        except (OSError, ValueError):
+            return cls()
+        included, linked, made = (
+            tuple(each for each in get_list(found, name) if isinstance(each, str))
+            for name in ("included", "linked", "made")
+        )
+        return cls(included, linked, made, found.get("is_complete") is not False)
+
+    def write(self, git: str) -> None:
+        """Write this into the git folder ``git`` of a tree. Raises OSError."""
+        path = os.path.join(git, ADDED_FILE)
+        with open(f"{path}.new", "w", encoding="utf-8") as file:
+            json.dump(self._asdict(), file)
+        os.replace(f"{path}.new", path)
 
 
 class TreeFiller:

@@ -18,15 +18,15 @@ from watchroom.errors import GitError, TreeGone, TreeKept
 from watchroom.features.trees.commits import AgentCommits
 from watchroom.features.trees.git import GitTree
 from watchroom.features.trees.git_process import run_git
-from watchroom.features.trees.rows import CHANGE, GRADE, REPO, Addition, Setup
-from watchroom.features.trees.tree_files import list_hidden, list_ignored_names
+from watchroom.features.trees.rows import CHANGE, GRADE, REPO, read_tree
+from watchroom.features.trees.tree_files import AddedFiles, list_hidden, list_ignored_names
 from watchroom.features.trees.tree_states import UNFINISHED, TreePlace, has_submodules
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.checkout.file_content import FileContent, describe_file, is_current
 from watchroom.kernel.rules.file_versions import is_executable
 from watchroom.model import OUTSIDE, Json, Row
 from watchroom.platform.disk import FileStamp, Inspected
-from watchroom.validation import MAX_PATH_BYTES, escape_unstorable
+from watchroom.validation import MAX_PATH_BYTES
 
 if TYPE_CHECKING:
     from watchroom.features.config.store import Store
@@ -118,8 +118,6 @@ class TreeRemoval:
         place: TreePlace,
         main: TreePlace | None,
         agents: Sequence[str],
-        addition: Addition | None,
-        setup: Setup | None,
         caches: Collection[str],
     ) -> RemovalPlan:
         """Record what is uncommitted in the tree at ``place``, and return what is in the way of its removal.
@@ -127,7 +125,6 @@ class TreeRemoval:
         - ``name``: its name.
         - ``main``: the repository's main tree.
         - ``agents``: those that work in it.
-        - ``addition``, ``setup``: how it was added and set up.
         - ``caches``: names of ignored files and folders that programs make again.
         """
         place = self._put_back(place)
@@ -145,14 +142,7 @@ class TreeRemoval:
             obstacles.append(Obstacle("not_kept", tuple(lost)))
         if nested := _list_nested(place.tree):
             obstacles.append(Obstacle("nested", tuple(nested)))
-        known = _Known(
-            place,
-            main,
-            addition.included if addition is not None else (),
-            addition.linked if addition is not None else (),
-            setup.ignored if setup is not None else (),
-            caches,
-        )
+        known = _Known(place, main, AddedFiles.read(place.git), caches)
         names = list_ignored_names(place.tree)
         own = {name: found for name in names if (found := known.list_unknown(name))}
         if own:
@@ -319,8 +309,6 @@ class TreeRemoval:
         - ``tree``: a tree of the repository.
         - ``removed``: the row of the removal.
         """
-        from watchroom.features.trees.rows import read_tree
-
         gone = read_tree(removed.path, self._store.content(removed))
         rows = AgentCommits(self._store).list_uncommitted(tree, gone.id, gone.head, removed.seq)
         found = []
@@ -334,8 +322,7 @@ class TreeRemoval:
 class _Known:
     """The ignored files of a tree that are not lost with it.
 
-    - ``included``, ``linked``: names that it got from the main tree.
-    - ``made``: names that its setup command made.
+    - ``added``: those that it got.
     - ``caches``: names of files and folders that programs make again.
     """
 
@@ -343,16 +330,14 @@ class _Known:
         self,
         place: TreePlace,
         main: TreePlace | None,
-        included: Collection[str],
-        linked: Collection[str],
-        made: Collection[str],
+        added: AddedFiles,
         caches: Collection[str],
     ) -> None:
         self._place = place
         self._main = main
-        self._folders = {each for each in (*included, *made) if each.endswith("/")}
-        self._links = {each.rstrip("/") for each in linked}
-        self._made = {*made} - {*included}
+        folders = (each for each in (*added.included, *added.linked, *added.made) if each.endswith("/"))
+        # A file that was copied may have been edited. It is compared.
+        self._names = {*folders, *added.linked, *({*added.made} - {*added.included})}
         self._caches = caches
 
     def list_unknown(self, name: str) -> list[str]:
@@ -373,8 +358,7 @@ class _Known:
 
     def _has(self, name: str) -> bool:
         """Return whether the ignored file or folder ``name`` is not lost with the tree."""
-        shown = escape_unstorable(name)
-        if shown in self._folders or shown in self._made or shown.rstrip("/") in self._links:
+        if name in self._names:
             return True
         if any(part in self._caches for part in name.rstrip("/").split("/")):
             return True

@@ -12,6 +12,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, cast
 from watchroom.features.trees.git import GitTree
 from watchroom.features.trees.git_process import run_git
 from watchroom.features.trees.place import TREE_FILE, repository_at
+from watchroom.features.trees.tree_files import AddedFiles
 from watchroom.features.trees.trials import is_trial
 
 Word: TypeAlias = Literal[
@@ -28,6 +29,7 @@ Word: TypeAlias = Literal[
     "bisect",
     "index_locked",
     "submodules",
+    "incomplete",
     "setup_failed",
 ]
 """What is unusual about a tree.
@@ -40,6 +42,7 @@ Word: TypeAlias = Literal[
 - ``rebase``, ``am``, ``merge``, ``cherry-pick``, ``revert``, ``bisect``: the operation is not finished.
 - ``index_locked``: git is changing its index, or was killed.
 - ``submodules``: it has checked out submodules.
+- ``incomplete``: the command that added it was killed, so that it lacks files.
 - ``setup_failed``: its setup command failed.
 """
 UNFINISHED: Final[tuple[Word, ...]] = ("rebase", "am", "merge", "cherry-pick", "revert", "bisect")
@@ -137,6 +140,8 @@ def _describe(folder: str, git: str, common: str) -> TreePlace:
         words.append("index_locked")
     if git != common and has_submodules(git):
         words.append("submodules")
+    if not AddedFiles.read(git).is_complete:
+        words.append("incomplete")
     found = _read(os.path.join(git, TREE_FILE))
     return TreePlace(os.path.realpath(folder), git, common, found, state.branch, state.head, tuple(words))
 
