@@ -10,9 +10,11 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from random import Random
 from typing import Final
 
 import pytest
+from effort import seeds
 from trees.git_repository import Repository
 from trees.tree_client import ScriptedClient
 from watchroom import Workspace
@@ -450,6 +452,58 @@ def test_uncommitted_work_is_in_the_journal_and_comes_back(world: World) -> None
         world.add("y", restore=True)
 
 
+@pytest.mark.parametrize("seed", seeds(8, 500))
+def test_random_work_comes_back_as_it_was(world: World, seed: int) -> None:
+    choose = Random(seed)
+    world.repository.commit(**{f"f{number}": f"{number}\n" for number in range(6)})
+    added = world.add("x")
+    folder = Path(added.tree.folder)
+    names = [*(f"f{number}" for number in range(8)), "new/a", "new/b", "umläut x", "f1/below"]
+    for _ in range(25):
+        name = choose.choice(names)
+        change_at_random(choose, added, folder, name, world)
+    before = contents(folder)
+    world.remove("x")
+    world.add("x", restore=True)
+    assert contents(folder) == before
+
+
+def change_at_random(choose: Random, added: AddedTree, folder: Path, name: str, world: World) -> None:
+    """Change the file ``name`` of a tree, in the working tree or in the index."""
+    path = folder / name
+    kind = choose.choice(("write", "write", "bytes", "delete", "mode", "add", "forget", "overlook", "commit"))
+    if kind in ("write", "bytes"):
+        if path.is_dir() or path.parent.is_file():
+            return
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"\0\xff" if kind == "bytes" else f"{choose.random()}\n".encode())
+    elif kind == "delete":
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.is_file():
+            path.unlink()
+    elif kind == "mode" and path.is_file():
+        path.chmod(choose.choice((0o644, 0o755)))
+    elif kind == "add":
+        world.git(added, "add", "--all", choose.choice((".", ":/")))
+    elif kind == "forget":
+        world.git(added, "rm", "-rf", "--cached", "--quiet", "--ignore-unmatch", name)
+    elif kind == "overlook" and world.git(added, "ls-files", "--stage", name).count("\n") == 0:
+        if path.is_file() and world.git(added, "ls-files", name):
+            world.git(added, "update-index", "--assume-unchanged", name)
+    elif kind == "commit":
+        world.git(added, "commit", "--quiet", "--allow-empty", "-m", "m")
+
+
+def contents(folder: Path) -> dict[str, tuple[bytes, bool]]:
+    """Return the bytes of all files below ``folder``, and whether they are executable."""
+    return {
+        str(path.relative_to(folder)): (path.read_bytes(), os.access(path, os.X_OK))
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != ".git"
+    }
+
+
 def test_work_of_an_agent_comes_back_after_its_branch_went_on(world: World) -> None:
     added = world.add("x")
     alice = ScriptedClient(world.workspace, "alice", Path(added.tree.folder))
@@ -701,12 +755,18 @@ def test_the_service_of_another_process_does_not_record_the_removal_as_deletions
         world = World(other, repository)
         added = world.add("x")
         keeping.trees.look_after()
+        old = keeping.trees.tree_at(added.tree.folder)
+        assert old is not None
         write(added, "new.txt", "new\n")
         assert world.trees.plan_removal("x").uncommitted == ("new.txt",)
         world.remove("x")
-        keeping.trees.look_after()
+        again = world.add("x", restore=True)
+        assert again.restored == ("new.txt",)
+        assert keeping.trees.refresh(old) == []
         head = other.journal.head("repo", f"{added.tree.id}/new.txt")
         assert head is not None
         assert not head.deleted
-        assert world.add("x", restore=True).restored == ("new.txt",)
+        last = max(row.seq for row in other.journal.heads("repo", f"{added.tree.id}/"))
+        (removed,) = world.rows(REMOVE_TREE)
+        assert last < removed.seq, "the new tree is not taken for the old one"
     assert subprocess.run(["git", "fsck"], cwd=repository.folder, capture_output=True).returncode == 0

@@ -515,7 +515,8 @@ class OwnTrees:
         if git is None or recorder is None:
             raise UnknownTree(name=own.name, known="-")
         found = TreeRemoval(self._store, self._trees).list_uncommitted(git, removed)
-        for name, data, executable in found:
+        # A file may be where a deleted file had its folder.
+        for name, data, executable in sorted(found, key=lambda each: each[1] is not None):
             recorder.write(name, data, executable=executable)
         return tuple(name for name, _, _ in found)
 

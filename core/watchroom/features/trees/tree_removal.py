@@ -10,6 +10,7 @@ import contextlib
 import filecmp
 import os
 import shutil
+import stat
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
@@ -172,7 +173,9 @@ class TreeRemoval:
         long = [each for each in names if len(os.fsencode(each)) > MAX_PATH_BYTES]
         names = [each for each in names if each not in long]
         deadline = time.monotonic() + _RECORD_SECONDS
-        while (missing := self._list_unrecorded(recorder, names)) and time.monotonic() < deadline:
+        # What was recorded may have been changed back, or deleted, since.
+        checked = sorted({*names, *recorder.list_recorded()})
+        while (missing := self._list_unrecorded(recorder, checked)) and time.monotonic() < deadline:
             if not self._trees.is_recorded_elsewhere:
                 break
             time.sleep(_POLL_SECONDS)
@@ -187,35 +190,50 @@ class TreeRemoval:
 
     def _list_unrecorded(self, recorder: TreeRecorder, names: Sequence[str]) -> list[str]:
         heads = zip(names, recorder.heads(names), strict=True)
-        return [name for name, head in heads if not is_current(head, recorder.content(name))]
+        # A deleted file without a row needs one, too.
+        return [name for name, head in heads if head is None or not is_current(head, recorder.content(name))]
 
     def _list_hidden_changes(self, recorder: TreeRecorder) -> list[str]:
         """Return the changed files that git does not compare, because they are marked as unchanged."""
-        hidden = [each for each in list_hidden(recorder.git) if recorder.stamp(each) is not None]
-        texts = recorder.git.read_blobs(hidden)
-        found = []
-        for name in hidden:
+        names = list_hidden(recorder.git)
+        if not names:
+            return []
+        entries, found = recorder.git.list_index(), []
+        texts = recorder.git.read_blobs(names, entries=entries)
+        for name in names:
             content, data = recorder.content(name), texts.get(name)
-            if content is None or data is None or content.checksum != _describe(data).checksum:
+            if content is None:
+                # A sparse checkout leaves files out.
+                found += [] if entries[name].is_absent else [name]
+            elif (
+                data is None
+                or content.checksum != _describe(data).checksum
+                or (content.executable != entries[name].executable)
+            ):
                 found.append(name)
         return found
 
     def _write_rows(self, recorder: TreeRecorder, names: Sequence[str], both: Sequence[str]) -> None:
         """Record the files ``names`` as external edits. ``both``: the names of files that are staged with
-        another content than they have on disk. That content is recorded before."""
-        staged = recorder.git.read_blobs(both) if both else {}
+        another content than they have on disk. That content is recorded before, and so is that of a deleted
+        file without a row."""
+        git = recorder.git
+        staged = git.read_blobs([*both, *names])
+        committed = git.read_blobs(names, "HEAD:") if names and git.read_state().head else {}
         call = CallContext(OUTSIDE, CHANGE)
         with recorder.exclusive():
             for name in sorted({*names, *both}):
                 (head,) = recorder.heads([name])
                 content = recorder.content(name)
                 drafts = [content]
-                if (data := staged.get(name)) is not None:
+                data = staged.get(name)
+                is_deleted = head is None and content is None
+                if is_deleted and data is None:
+                    data = committed.get(name)
+                if data is not None and (name in both or is_deleted):
                     mode = content.executable if content is not None else False
                     drafts.insert(0, _describe(data, executable=mode))
                 for each in drafts:
-                    if head is None and each is None:
-                        continue
                     if is_current(head, each):
                         continue
                     if each is not None and each.data is not None:
@@ -438,4 +456,4 @@ def _stamp(path: str) -> tuple[int, int] | None:
         found = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return found.st_ctime_ns, found.st_size
+    return (found.st_ctime_ns, found.st_size) if stat.S_ISREG(found.st_mode) else None
