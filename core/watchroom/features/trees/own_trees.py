@@ -47,7 +47,7 @@ from watchroom.features.trees.tree_removal import RemovalPlan, TreeRemoval, is_f
 from watchroom.features.trees.tree_states import TreePlace, Word, is_shallow, list_places
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal import RowFilter
-from watchroom.model import Row
+from watchroom.model import Json, Row
 from watchroom.platform import Platform
 from watchroom.platform.child_process import run_child
 
@@ -251,21 +251,21 @@ class OwnTrees:
         return next((each for matches_name in matches for each in linked if matches_name(each)), None)
 
     def _name_of(self, place: TreePlace) -> str:
-        row = self._find_row(place.id, ADD_TREE)
+        row = self._find_addition(place.id)
         return (read_addition(row).name if row is not None else "") or os.path.basename(place.folder)
 
-    def _find_row(self, tree: str, tool: str) -> Row | None:
-        """Return the newest row of ``tool`` about the tree with this id."""
-        if not tree:
-            return None
-        journal = self._store.journal
-        only = RowFilter(zone=TREE, path=tree, tool=tool, outcome="ok")
-        rows = journal.rows_before(journal.last_seq() + 1, limit=10, only=only)
-        return next((row for row in rows if row.path == tree), None)
+    def _find_addition(self, tree: str) -> Row | None:
+        """Return the row by which the tree with this id was added, None for a tree that others made."""
+        rows = self._store.journal.history(TREE, tree) if tree else []
+        return next((row for row in rows if row.tool == ADD_TREE), None)
 
     def _with_setup(self, place: TreePlace) -> TreePlace:
-        row = self._find_row(place.id, SETUP_TREE)
-        is_failed = row is not None and read_setup(row).status != 0
+        """Return ``place``, with a word if the setup of the tree failed."""
+        added = self._find_addition(place.id)
+        if added is None:
+            return place
+        note = self._store.journal.last_note(TREE, place.id, added.actor, SETUP_TREE)
+        is_failed = note is not None and read_setup(note).status != 0
         return place._replace(words=(*place.words, "setup_failed")) if is_failed else place
 
     def _own(self, place: TreePlace) -> OwnTree:
@@ -452,14 +452,13 @@ class OwnTrees:
         found = Tree(tree.tree_id(), tree.folder, tree.git, state.branch, state.head)
         self._write(call, found, addition.name, addition.detail)
 
-    def _write(self, call: CallContext, tree: Tree, name: str, detail: Mapping[str, object]) -> Row:
+    def _write(self, call: CallContext, tree: Tree, name: str, detail: Mapping[str, Json]) -> Row:
         """Write the next version of the row of ``tree``. Another process may write one too."""
         content = json.dumps(tree.content, ensure_ascii=False)
-        fields = json.loads(json.dumps(detail))
         while True:
             head = self._store.journal.head(TREE, tree.id)
             version = (head.version or 0) if head is not None else 0
-            row = self._store.commits.commit(call.write(TREE, tree.id, content, name, version, fields)).row
+            row = self._store.commits.commit(call.write(TREE, tree.id, content, name, version, detail)).row
             if row.outcome == "ok":
                 return row
 
@@ -562,12 +561,22 @@ class OwnTrees:
                 self._write(call.with_tool(REMOVE_TREE), gone, plan.name, done.detail)
                 removal.forget(plan)
             if aside:
-                shutil.rmtree(aside)
+                _delete(aside)
                 with contextlib.suppress(OSError):
                     os.rmdir(os.path.dirname(aside))
             self._trees.look_after()
             self._blocks.clean()
             return done
+
+
+def _delete(folder: str) -> None:
+    """Delete ``folder``, also if folders in it are read-only, such as those of Go's modules."""
+    try:
+        shutil.rmtree(folder)
+    except PermissionError:
+        for each, _, _ in os.walk(folder):
+            os.chmod(each, 0o700)
+        shutil.rmtree(folder)
 
 
 def _key(name: str) -> str:
