@@ -744,9 +744,12 @@ def test_the_main_tree_is_never_removed(world: World) -> None:
 def test_a_removal_that_was_killed_is_continued(world: World) -> None:
     added = world.add("x")
     write(added, "a.txt", "edited\n")
-    os.rename(added.tree.folder, f"{added.tree.folder}.removed")
+    aside = Path(added.tree.folder).with_name(".x.watchroom-removed")
+    os.rename(added.tree.folder, aside)
     plan = world.trees.plan_removal("x")
     assert plan.uncommitted == ("a.txt",)
+    # Another one was killed later, while it deleted the folder.
+    aside.joinpath("rest").mkdir(parents=True)
     world.trees.remove(DANA, plan)
     assert not world.repository.folder.with_name("project.trees").exists()
 

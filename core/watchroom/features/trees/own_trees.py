@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
@@ -43,7 +42,7 @@ from watchroom.features.trees.tree_files import (
     list_ignored_names,
     list_included,
 )
-from watchroom.features.trees.tree_removal import RemovalPlan, TreeRemoval, is_final
+from watchroom.features.trees.tree_removal import RemovalPlan, TreeRemoval, delete_folder, is_final
 from watchroom.features.trees.tree_states import TreePlace, Word, is_shallow, list_places
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal import RowFilter
@@ -561,22 +560,12 @@ class OwnTrees:
                 self._write(call.with_tool(REMOVE_TREE), gone, plan.name, done.detail)
                 removal.forget(plan)
             if aside:
-                _delete(aside)
+                delete_folder(aside)
                 with contextlib.suppress(OSError):
                     os.rmdir(os.path.dirname(aside))
             self._trees.look_after()
             self._blocks.clean()
             return done
-
-
-def _delete(folder: str) -> None:
-    """Delete ``folder``, also if folders in it are read-only, such as those of Go's modules."""
-    try:
-        shutil.rmtree(folder)
-    except PermissionError:
-        for each, _, _ in os.walk(folder):
-            os.chmod(each, 0o700)
-        shutil.rmtree(folder)
 
 
 def _key(name: str) -> str:

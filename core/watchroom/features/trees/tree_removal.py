@@ -65,7 +65,8 @@ ObstacleKind: TypeAlias = Literal[
 """
 _FINAL: Final[tuple[ObstacleKind, ...]] = ("main", "locked", "git_running")
 """Obstacles that stay in the way, even of a person who insists."""
-_ASIDE: Final = ".removed"
+_ASIDE: Final = ".watchroom-removed"
+"""The suffix of the hidden folder that a tree is renamed to while it is removed."""
 _KEPT: Final = "watchroom/kept"
 """The beginning of the branches that are made for commits that no branch has."""
 _GIT_SECONDS: Final = 1.0
@@ -154,7 +155,7 @@ class TreeRemoval:
 
     def _put_back(self, place: TreePlace) -> TreePlace:
         """Undo the first step of a removal that was killed."""
-        aside = place.folder + _ASIDE
+        aside = _aside(place.folder)
         if "gone" in place.words and os.path.lexists(os.path.join(aside, ".git")):
             os.rename(aside, place.folder)
             return place._replace(words=tuple(each for each in place.words if each != "gone"))
@@ -283,7 +284,10 @@ class TreeRemoval:
         if not place.is_there:
             yield ""
             return
-        aside = place.folder + _ASIDE
+        aside = _aside(place.folder)
+        if os.path.lexists(aside):
+            # The rest of a removal that was killed after git had forgotten the tree.
+            delete_folder(aside)
         os.rename(place.folder, aside)
         try:
             git = GitTree(aside, place.git, place.common)
@@ -393,6 +397,21 @@ class _Known:
             return filecmp.cmp(mine, other, shallow=False)
         except FileNotFoundError:
             return False
+
+
+def delete_folder(folder: str) -> None:
+    """Delete ``folder``, even if folders in it are read-only, such as those of Go's modules."""
+    try:
+        shutil.rmtree(folder)
+    except PermissionError:
+        for each, _, _ in os.walk(folder):
+            os.chmod(each, 0o700)
+        shutil.rmtree(folder)
+
+
+def _aside(folder: str) -> str:
+    above, name = os.path.split(folder)
+    return os.path.join(above, f".{name}{_ASIDE}")
 
 
 def _find_git_obstacles(place: TreePlace) -> Iterator[Obstacle]:
