@@ -1054,6 +1054,30 @@ class InvalidTarget(GitError):
     code = "invalid_target"
 
 
+class InvalidTree(GitError):
+    """A working tree cannot be added. Values: name, rule."""
+
+    code = "invalid_tree"
+
+
+class UnknownTree(GitError):
+    """There is no working tree of this name. Values: name, known."""
+
+    code = "unknown_tree"
+
+
+class TreeKept(GitError):
+    """A working tree is not removed, because something is in the way. Values: name, reasons."""
+
+    code = "tree_kept"
+
+
+class NoFreePorts(WatchroomError):
+    """There is no block of so many free ports. Values: count, first (the lowest port)."""
+
+    code = "no_free_ports"
+
+
 class NothingToCommit(GitError):
     """The chosen authors have no work that can be committed. Values: blocked (paths whose changes cannot be
     committed apart from those of others)."""

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from watchroom.features.trees.calls import TreeCalls
     from watchroom.features.trees.commits import AgentCommits
     from watchroom.features.trees.landing import Landings
+    from watchroom.features.trees.own_trees import OwnTrees
     from watchroom.history.fork import Fork
     from watchroom.history.git import Imported
     from watchroom.history.seal import Sealing
@@ -496,6 +497,11 @@ class Workspace:
     def landings(self) -> Landings:
         """Merges what is committed in working trees into a branch, such as that of the main tree."""
         return self._services.landings
+
+    @property
+    def own_trees(self) -> OwnTrees:
+        """Adds, lists and removes working trees."""
+        return self._services.own_trees
 
     @property
     def notifications(self) -> Notifications:

@@ -17,7 +17,7 @@ import pytest
 from watchroom.errors import JournalError
 from watchroom.kernel.journal import SqliteJournal
 from watchroom.model import Note
-from watchroom.platform import Platform
+from watchroom.platform import Platform, detect_platform
 from watchroom.platform.disk import Folder
 from watchroom.platform.linux import LinuxPlatform
 
@@ -246,3 +246,13 @@ def test_a_symlink_is_removed_and_a_folder_is_not(folder: Folder) -> None:
     with pytest.raises(IsADirectoryError):
         folder.remove(("b",), look=seen.append)
     assert sorted(os.listdir(folder.root)) == ["b", "scratch"]
+
+
+def test_a_clone_has_the_whole_content_or_none(tmp_path: Path) -> None:
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.write_bytes(b"content" * 10_000)
+    with source.open("rb") as original, target.open("wb") as copy:
+        is_cloned = detect_platform().clone_file(original.fileno(), copy.fileno())
+    assert target.read_bytes() == (source.read_bytes() if is_cloned else b"")
+    with source.open("rb") as original, target.open("wb") as copy:
+        assert not Platform().clone_file(original.fileno(), copy.fileno())

@@ -63,6 +63,7 @@ IN_REPOSITORY: Final = (
     "watchroom commit",
     "watchroom try",
     "watchroom land",
+    "watchroom tree ",
 )
 """Commands that run in a git repository in which agents have worked."""
 IN_COPY: Final = (
@@ -94,6 +95,8 @@ REFUSED: Final = {
     "watchroom person add team/ bot": "there is no such key file",
     "watchroom person revoke": "nobody is enrolled",
     "watchroom traces team/ --endpoint URL": "URL is no address",
+    "watchroom tree remove": "the repository has no such tree",
+    "watchroom tree add login --restore": "no tree was removed",
     "watchroom watch DIR": "DIR is no workspace",
     "watchroom mcp ~/team": "the workspace is that of another machine",
     "watchroom move ~/team": "the workspace is that of another machine",

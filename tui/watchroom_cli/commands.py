@@ -14,6 +14,7 @@ CLIENT_COMMANDS: Final = ("claude", "codex", "opencode")
 COMMANDS: Final = (
     *(Command(name, "start", "launch", "client", passes_arguments=True) for name in CLIENT_COMMANDS),
     Command("leave", "start"),
+    Command("tree", "start"),
     Command("open", "start", "dashboard"),
     Command("attach", "start"),
     Command("detach", "start", "attach"),

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from watchroom.features.trees.calls import TreeCalls
     from watchroom.features.trees.commits import AgentCommits
     from watchroom.features.trees.landing import Landings
+    from watchroom.features.trees.own_trees import OwnTrees
     from watchroom.platform.sandbox.probe import SandboxProbe
 
 
@@ -78,6 +79,8 @@ class Services:
         self._reconciler = reconciler
         self._quarantine = os.path.join(root, CONTROL, QUARANTINE)
         self._sandbox = sandbox
+        self._root = root
+        self._platform = platform
         self.registry = store.registry
         self.policy = WorkspacePolicy(store)
         self.private = PrivateFiles(store, reconciler)
@@ -174,6 +177,17 @@ class Services:
         from watchroom.features.trees.commits import AgentCommits
 
         return AgentCommits(self._store)
+
+    @LazyPart
+    def own_trees(self) -> OwnTrees:
+        """Adds, lists and removes working trees."""
+        # Only commands about trees need the modules.
+        from platformdirs import user_state_path
+
+        from watchroom.features.trees.own_trees import OwnTrees
+
+        state = str(user_state_path("watchroom", appauthor=False))
+        return OwnTrees(self._store, self.trees, self._root, self._platform, state)
 
     def close(self) -> None:
         """Stop commands, write overdue document checkpoints, lock keys, and close folders.

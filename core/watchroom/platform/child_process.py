@@ -92,6 +92,8 @@ def run_child(
     environment: Mapping[str, str] | None = None,
     keeps_input_open: bool = False,
     stopping: Event | None = None,
+    on_output: Callable[[bytes], object] | None = None,
+    on_errors: Callable[[bytes], object] | None = None,
 ) -> ChildResult:
     """Run a program until it ends, in a session of its own, which gets no signals from the terminal.
 
@@ -101,6 +103,8 @@ def run_child(
     - ``folder``: its working directory, default that of this process.
     - ``environment``: all of its environment variables, default those of this process.
     - ``keeps_input_open``, ``stopping``: for `run_module`.
+    - ``on_output``, ``on_errors``: called with what the child prints, as soon as it does. What ``on_output``
+      gets is not in the result, and has no maximum size.
 
     Raises TimeoutError, OSError with EFBIG if the child prints too much, and other OSErrors if it cannot be
     started. If this raises, the child and its process group are killed.
@@ -117,7 +121,9 @@ def run_child(
         start_new_session=True,
     ) as process:
         try:
-            return _communicate(process, given, deadline, max_output, keeps_input_open, stopping)
+            output, errors = _Printed(on_output, is_kept=on_output is None), _Printed(on_errors)
+            streams = output, errors, max_output
+            return _communicate(process, given, deadline, streams, keeps_input_open, stopping)
         except BaseException:
             # Nobody has waited for the child yet, so that its id still names its group.
             with contextlib.suppress(ProcessLookupError):
@@ -189,18 +195,33 @@ class AnsweringChild:
         self._process.wait()
 
 
+class _Printed:
+    """What a child prints on one of its streams. ``is_kept``: it is part of the result."""
+
+    def __init__(self, on_piece: Callable[[bytes], object] | None, *, is_kept: bool = True) -> None:
+        self.data = bytearray()
+        self._on_piece = on_piece
+        self._is_kept = is_kept
+
+    def take(self, piece: bytes) -> None:
+        if self._on_piece is not None:
+            self._on_piece(piece)
+        if self._is_kept:
+            self.data.extend(piece)
+
+
 def _communicate(
     process: subprocess.Popen[bytes],
     given: bytes,
     deadline: float | None,
-    max_output: int,
+    streams: tuple[_Printed, _Printed, int],
     keeps_input_open: bool,
     stopping: Event | None,
 ) -> ChildResult:
     pipe = cast("IO[bytes]", process.stdin)
     os.set_blocking(pipe.fileno(), False)
     unsent = memoryview(given)
-    output, errors = bytearray(), bytearray()
+    output, errors, max_output = streams
     open_streams = 2
     with selectors.DefaultSelector() as selector:
         if unsent:
@@ -219,12 +240,12 @@ def _communicate(
                     if not unsent:
                         selector.unregister(pipe)
                 elif piece := os.read(key.fd, _PIECE_BYTES):
-                    key.data.extend(piece)
-                    del errors[:-_MAX_ERRORS]
+                    key.data.take(piece)
+                    del errors.data[:-_MAX_ERRORS]
                 else:
                     selector.unregister(key.fileobj)
                     open_streams -= 1
-            if len(output) > max_output:
+            if len(output.data) > max_output:
                 raise OSError(errno.EFBIG, f"the output has more than {max_output:,} bytes")
             if deadline is not None and time.monotonic() >= deadline:
                 raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
@@ -232,7 +253,7 @@ def _communicate(
         status = process.wait(_wait_seconds(deadline, None))
     except subprocess.TimeoutExpired as error:
         raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT)) from error
-    return ChildResult(status, bytes(output), bytes(errors))
+    return ChildResult(status, bytes(output.data), bytes(errors.data))
 
 
 def _wait_seconds(deadline: float | None, stopping: Event | None) -> float | None:

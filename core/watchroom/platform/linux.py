@@ -16,6 +16,8 @@ from typing import Final
 from watchroom.platform.posix import FileWatch, Platform, ProcessInfo, ProcessScope, TreeWatch
 
 _RENAME_EXCHANGE: Final = 2
+_FICLONE: Final = 0x40049409
+"""The request of ioctl(2) that clones a file: ioctl_ficlone(2)."""
 _Rename = Callable[[int, bytes, int, bytes, int], int]
 _STATE, _PARENT, _GROUP, _SESSION, _FLAGS, _STARTED = 0, 1, 2, 3, 6, 19
 """Fields of /proc/PID/stat, counted from the one after the program's name."""
@@ -47,6 +49,13 @@ class LinuxPlatform(Platform):
     def take_write_lease(self, file: int) -> bool:
         try:
             fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        except OSError:
+            return False
+        return True
+
+    def clone_file(self, source: int, target: int) -> bool:
+        try:
+            fcntl.ioctl(target, _FICLONE, source)
         except OSError:
             return False
         return True

@@ -145,6 +145,13 @@ class Platform:
         """
         return False
 
+    def clone_file(self, source: int, target: int) -> bool:
+        """Give the empty file ``target`` the content of ``source``, which both share until one is changed.
+
+        Returns False, and changes nothing, if the file system cannot do this.
+        """
+        return False
+
     def folds_case(self, folder_fd: int, name: str) -> bool:
         """Return whether the file ``name`` in the folder ``folder_fd`` is also found in upper case. Raises
         OSError."""

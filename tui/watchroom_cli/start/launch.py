@@ -8,12 +8,13 @@ import signal
 import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import suppress
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from watchroom.agents.clients import client_program
 from watchroom.agents.clients.adapter import LaunchSupport
 from watchroom.agents.clients.launch import Launch, build_launch, write_files
 from watchroom.agents.clients.registry import LAUNCHED_CLIENTS
+from watchroom.features.trees.place import find_repository
 from watchroom.kernel.checkout.location import is_workspace
 from watchroom.texts import Catalogue
 from watchroom.texts import catalogue as core_texts
@@ -24,8 +25,13 @@ from watchroom_cli.command import own_program
 from watchroom_cli.start.hook_program import hook_program
 from watchroom_cli.start.repository import find_start, make_workspace
 
+if TYPE_CHECKING:
+    from watchroom.features.trees.own_trees import OwnTree
+
 _START_SECONDS: Final = 10.0
 """Timeout for the start of the service."""
+_TREE: Final = "--tree"
+"""The option, before the client's own arguments, that names a working tree."""
 
 
 def declare_client(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -33,46 +39,106 @@ def declare_client(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_client(args: Namespace, texts: Catalogue) -> int:
-    """Replace this process with the client that ``args.command`` names. Raises `WrongUsage`,
-    `WatchroomError`, OSError."""
+    """Replace this process with the client that ``args.command`` names. Return 1 if the setup command of a
+    new working tree failed. Raises `WrongUsage`, `WatchroomError`, OSError."""
     name: str = args.command
     support = LAUNCHED_CLIENTS[name]
-    given: list[str] = args.arguments
     program = shutil.which(support.program)
     if program is None:
         values = {"title": support.title, "program": support.program, "install": support.install}
         raise WrongUsage(texts("cli.launch.missing", **values))
+    tree, given = _take_tree(args.arguments, texts)
     if not support.starts_session(given):
-        _become(program, Launch(tuple(given), {}, {}))
+        return _become(program, Launch(tuple(given), {}, {}))
     start = find_start(os.getcwd())
     if start is None:
         raise WrongUsage(texts("cli.launch.no_repository"))
+    if tree is not None and start.place is None:
+        raise WrongUsage(texts("cli.tree.no_repository"))
     root = start.root
-    launch = _build(name, support, root, args, texts)
+    launch = _build(name, support, root, given, args, texts)
     if not is_workspace(root):
         make_workspace(root, args.language)
-    write_files(launch.files)
     folder = root if start.place is None else start.place.main
+    own = _enter_tree(tree, args, texts) if tree is not None else None
+    if tree is not None and own is None:
+        return 1
+    if own is not None:
+        folder = own.folder
+        launch = launch._replace(environment={**launch.environment, **own.variables, "PWD": os.getcwd()})
+    write_files(launch.files)
     supervised = texts(
         "cli.launch.supervised", title=support.title, folder=sanitize(folder), root=sanitize(root)
     )
     print(supervised, file=sys.stderr)
     if f"cli.launch.next_{name}" in texts:
         print(texts(f"cli.launch.next_{name}"), file=sys.stderr)
+    _start_service_if_possible(root, texts)
+    return _become(program, launch)
+
+
+def _start_service_if_possible(root: str, texts: Catalogue) -> None:
+    """As `_start_service`. Print why it does not start."""
     try:
         _start_service(root)
     except (OSError, ValueError) as error:
         # Hooks start a service later, or work without one.
         reason = (error.strerror if isinstance(error, OSError) else "") or str(error)
         print(texts("cli.launch.no_service", reason=sanitize(reason)), file=sys.stderr)
-    _become(program, launch)
 
 
-def _build(name: str, support: LaunchSupport, root: str, args: Namespace, texts: Catalogue) -> Launch:
+def _take_tree(given: list[str], texts: Catalogue) -> tuple[str | None, list[str]]:
+    """Return the working tree that the first argument names, None if it names none, and the arguments of the
+    client. Raises `WrongUsage`."""
+    first = given[0] if given else ""
+    if first.startswith(f"{_TREE}="):
+        return first.removeprefix(f"{_TREE}="), given[1:]
+    if first != _TREE:
+        return None, given
+    if len(given) == 1:
+        raise WrongUsage(texts("cli.launch.tree"))
+    return given[1], given[2:]
+
+
+def _enter_tree(name: str, args: Namespace, texts: Catalogue) -> OwnTree | None:
+    """Go to the working tree ``name``, to the same folder in it if there is one. Add it if it does not exist.
+    Return None, and stay here, if its setup command failed."""
+    # Slow to load, and needed only with a tree.
+    from watchroom_cli.start.own_tree import (
+        caller_of,
+        is_failed,
+        open_repository,
+        print_added,
+        shown_progress,
+    )
+
+    here = os.getcwd()
+    with open_repository(here, args.language, texts) as workspace:
+        command = workspace.config.trees.setup
+        with shown_progress(command, texts) as listeners:
+            added = workspace.own_trees.enter(caller_of(workspace), name, here, listeners)
+    own = added.tree
+    if added.is_new:
+        values = {"name": sanitize(own.name), "folder": sanitize(own.folder), "branch": sanitize(own.branch)}
+        print(texts("cli.tree.added", **values), file=sys.stderr)
+        print_added(added, command, texts)
+    if is_failed(added):
+        print(texts("cli.launch.setup_failed"), file=sys.stderr)
+        return None
+    place = find_repository(here)
+    inner = os.path.relpath(here, place.folder) if place is not None and place.folder else os.curdir
+    folder = os.path.normpath(os.path.join(own.folder, inner))
+    os.chdir(folder if os.path.isdir(folder) else own.folder)
+    return own
+
+
+def _build(
+    name: str, support: LaunchSupport, root: str, given: list[str], args: Namespace, texts: Catalogue
+) -> Launch:
     hook = hook_program(root, name, core_texts(args.language))
     runtime = client_program.make_runtime_folder()
     try:
-        return build_launch(name, support, hook, root, runtime, args.arguments, os.environ)
+        return build_launch(name, support, hook, root, runtime, given, os.environ)
     except ValueError as error:
         raise WrongUsage(texts("cli.launch.settings", option=str(error))) from error
 

@@ -16,6 +16,7 @@ from watchroom.agents.clients.launch import remove_files
 from watchroom.agents.clients.registry import ATTACHED_CLIENTS
 from watchroom.errors import NoService
 from watchroom.features.trees.place import RepositoryPlace, repository_of
+from watchroom.features.trees.port_blocks import PortBlocks
 from watchroom.features.trees.removal import remove_traces
 from watchroom.history.seal.anchors import Anchors, EnrolmentPin, state_folder
 from watchroom.platform import detect_platform
@@ -112,3 +113,4 @@ def _remove(root: str, place: RepositoryPlace, texts: Catalogue) -> None:
     Anchors(state, root).forget_place()
     EnrolmentPin(state, root).forget()
     Path(memory_path(root)).unlink(missing_ok=True)
+    PortBlocks(state, detect_platform()).clean()

@@ -19,6 +19,7 @@ from watchroom.features.budgets.rules import Budgets, dump_budgets, parse_budget
 from watchroom.features.people.rules import DECISION_TOOLS, SIGN_SETTINGS
 from watchroom.features.policy.breaker import BreakerSettings, dump_breaker, parse_breaker
 from watchroom.features.policy.rules import PolicyRules, dump_policy, parse_policy
+from watchroom.features.trees.rules import TreeSettings, dump_trees, parse_trees
 from watchroom.model import SET_BUDGET, Row, Zone
 from watchroom.platform.sandbox.hosts import is_pattern
 from watchroom.texts import LANGUAGES, Language
@@ -43,6 +44,7 @@ SIGNED_FIELDS: Final = (
     "alerts",
     "breaker",
     "confirm_decisions",
+    "trees",
 )
 """The fields of `Config` that an owner signs in a closed workspace."""
 
@@ -83,6 +85,8 @@ class Config(NamedTuple):
     """When an agent that goes in circles is paused."""
     confirm_decisions: tuple[str, ...] = ()
     """The tools of people that ask for the passphrase each time, even while the key is unlocked."""
+    trees: TreeSettings = TreeSettings()
+    """How a working tree is added."""
 
     def with_agents(self, new: Iterable[Agent]) -> Config:
         """Return the config with the agents ``new``. They replace agents with the same ids."""
@@ -184,6 +188,7 @@ def parse_config(text: str) -> Config:
         alerts=parse_alerts(table.get("alerts", {})),
         breaker=parse_breaker(table.get("breaker", {})),
         confirm_decisions=_parse_decision_tools(table.get("confirm_decisions", [])),
+        trees=parse_trees(table.get("trees", {})),
     )
     config = settings.with_agents(_parse_agent(name, fields) for name, fields in agents.items())
     _check_supervisors(config)
@@ -308,6 +313,7 @@ def _settings_as_table(config: Config) -> dict[str, object]:
         "budgets": dump_budgets(config.budgets),
         "alerts": dump_alerts(config.alerts),
         "breaker": dump_breaker(config.breaker),
+        "trees": dump_trees(config.trees),
     }
     return {**settings, **{name: table for name, table in tables.items() if table}}
 

@@ -235,14 +235,7 @@ class AgentCommits:
 
     def _compare(self, tree: GitTree, tree_id: str, head: str) -> Iterator[_Comparison]:
         """Yield the recorded files of ``tree`` that differ from the commit ``head``."""
-        rows = {
-            os.fsdecode(unescape_path(split_repo_path(row.path)[1])): row
-            for row in self._store.journal.heads(REPO, repo_path(tree_id, ""))
-            if not is_ignored_version(row)
-        }
-        entries = tree.list_tree(head, list(rows)) if head else {}
-        texts = tree.read_blobs(list(rows), entries=entries)
-        reader = _HeadReader(tree, entries, texts)
+        rows, reader = self._read_heads(tree, tree_id, head)
         notes = self._find_notes(tree_id)
         commits = set(tree.list_commits()) if notes else set()
         for path, row in sorted(rows.items()):
@@ -250,6 +243,36 @@ class AgentCommits:
                 continue
             versions = self._versions(row.path)
             yield _Comparison(self._store, tree, reader, path, versions, [*_known(notes, path, commits)])
+
+    def list_uncommitted(self, tree: GitTree, tree_id: str, head: str, as_of: int) -> dict[str, Row]:
+        """Return the newest versions of a tree, which may be gone, that differ from the commit ``head``, by
+        path.
+
+        - ``tree``: any tree of the repository.
+        - ``tree_id``, ``head``: the tree's id, and the commit that it had checked out; empty for none.
+        - ``as_of``: the number of the row at which the versions were the newest.
+
+        Raises as `plan`.
+        """
+        rows, reader = self._read_heads(tree, tree_id, head, as_of)
+        return {
+            path: row
+            for path, row in rows.items()
+            if not reader.is_same(path, row, self._store.journal.content(row.seq) if is_text(row) else None)
+        }
+
+    def _read_heads(
+        self, tree: GitTree, tree_id: str, head: str, as_of: int | None = None
+    ) -> tuple[dict[str, Row], _HeadReader]:
+        """Return the newest version of each recorded file, and the files as the commit ``head`` has them."""
+        rows = {
+            os.fsdecode(unescape_path(split_repo_path(row.path)[1])): row
+            for row in self._store.journal.heads(REPO, repo_path(tree_id, ""), as_of=as_of)
+            if not is_ignored_version(row)
+        }
+        entries = tree.list_tree(head, list(rows)) if head else {}
+        texts = tree.read_blobs(list(rows), entries=entries)
+        return rows, _HeadReader(tree, entries, texts)
 
     def _versions(self, path: str) -> list[tuple[Row, str | None]]:
         found: list[tuple[Row, str | None]] = []

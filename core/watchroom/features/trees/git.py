@@ -176,7 +176,7 @@ class GitTree:
         Raises OSError if the file cannot be written.
         """
         path = os.path.join(self.git, ID_FILE)
-        found = _read_small(path).decode("ascii", "replace").strip()
+        found = self.read_id()
         if is_session_id(found):
             return found
         if found:
@@ -192,7 +192,11 @@ class GitTree:
                 os.link(written, path)
         finally:
             os.unlink(written)
-        return _read_small(path).decode("ascii", "replace").strip() or fresh
+        return self.read_id() or fresh
+
+    def read_id(self) -> str:
+        """Return the id of this tree, empty if it has none."""
+        return _read_small(os.path.join(self.git, ID_FILE)).decode("ascii", "replace").strip()
 
     def forget_id(self) -> None:
         """Remove the id of this tree."""

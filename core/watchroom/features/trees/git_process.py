@@ -7,7 +7,7 @@ the repository's settings name are never run.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from watchroom.errors import GitError, GitMissing
@@ -40,6 +40,7 @@ def run_git(
     given: bytes = b"",
     timeout: float = SECONDS,
     accepted: Sequence[int] | None = (0,),
+    on_errors: Callable[[bytes], object] | None = None,
 ) -> ChildResult:
     """Run git and return how it ended.
 
@@ -50,6 +51,7 @@ def run_git(
     - ``given``: its standard input.
     - ``timeout``: seconds, default 60.
     - ``accepted``: the expected exit codes, default 0; None accepts all.
+    - ``on_errors``: called with what git prints on standard error, as soon as it does.
 
     Raises `GitMissing`, and `GitError` if git ends with another exit code, exceeds the timeout, or prints
     more than 256 MiB.
@@ -62,6 +64,7 @@ def run_git(
             max_output=MAX_OUTPUT,
             folder=folder,
             environment=git_environment(variables or {}),
+            on_errors=on_errors,
         )
     except TimeoutError as error:
         raise GitError(reason=f"git {arguments[0]}: {timeout:.0f} s") from error

@@ -142,9 +142,10 @@ class TreeRecorder:
             self._folder.close()
 
     def was_replaced(self) -> bool:
-        """Return whether another folder is in the place of the tree's, such as that of a new tree."""
+        """Return whether another folder is in the place of the tree's, such as that of a new tree. Both can
+        have the same number on disk, and the same git folder."""
         try:
-            return _identify(self.git.folder) != self._identity
+            return _identify(self.git.folder) != self._identity or self.git.read_id() != self.id
         except OSError:
             return True
 
@@ -239,7 +240,7 @@ class TreeRecorder:
             index, dirty = self.git.list_index(), set(self.git.list_changed())
             self._suspects |= {name for name in dirty if self._fits(name)}
             if self._needs_look:
-                self._suspects |= self._recorded_names()
+                self._suspects |= self.list_recorded()
         names = sorted(name for name in self._suspects if name not in leased)
         rows = []
         if known is None or (state.head, state.branch) != (known.head, known.branch):
@@ -260,7 +261,7 @@ class TreeRecorder:
         finder = _Changes(self, self._index, None, _author(windows), _Moves())
         return [row for batch in _batches(finder.find(names)) for row in self._commit(batch)]
 
-    def _recorded_names(self) -> set[str]:
+    def list_recorded(self) -> set[str]:
         """Return the names of the files with rows that need a file, or whose file may be there again."""
         heads = self._store.journal.heads(REPO, f"{self.id}/")
         return {self._name_in(head.path) for head in heads if find_row_flaw(head) is None}

@@ -6,7 +6,7 @@ import os
 import shutil
 
 from watchroom.features.trees.git import GitTree
-from watchroom.features.trees.place import TREE_FILE, git_folders, workspace_root
+from watchroom.features.trees.place import ADDED_FILE, TREE_FILE, git_folders, workspace_root
 from watchroom.features.trees.trials import is_trial, remove_trials, trials_folder
 from watchroom.features.trees.worktrees import list_worktrees
 
@@ -15,7 +15,7 @@ _LEAVING = ".leaving"
 
 def remove_traces(common: str) -> list[str]:
     """Remove the workspace of the repository with the common git folder ``common``, the copies in which work
-    was tried, and the ids of its trees.
+    was tried, and what the git folders of its trees have of Watchroom.
 
     The workspace is renamed first, so that no other process opens half of it. An interrupted removal is
     continued by the next one. Return the paths that were removed. Raises OSError, `GitError`.
@@ -30,10 +30,10 @@ def remove_traces(common: str) -> list[str]:
         shutil.rmtree(leaving)
         removed.append(root)
     for folder in git_folders(common):
-        path = os.path.join(folder, TREE_FILE)
-        if os.path.lexists(path):
-            os.unlink(path)
-            removed.append(path)
+        for path in (os.path.join(folder, name) for name in (TREE_FILE, ADDED_FILE)):
+            if os.path.lexists(path):
+                os.unlink(path)
+                removed.append(path)
     return removed
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
-from watchroom.kernel.rules.details import get_float, get_list, get_object, get_text
+from watchroom.kernel.rules.details import get_count, get_float, get_int, get_list, get_object, get_text
 from watchroom.kernel.zones import ZONES
 from watchroom.model import Json, Row, parse_object
 from watchroom.validation import MAX_PATH_BYTES, escape_unstorable
@@ -26,6 +26,12 @@ READ: Final = ZONES[REPO].read_tool
 
 RECORD_TREE: Final = "record_tree"
 """The tool of a tree's versions."""
+ADD_TREE: Final = "add_tree"
+"""The tool of a tree's version that says that somebody added it. See `Addition`."""
+SETUP_TREE: Final = "setup_tree"
+"""The tool of the note that the setup command of a tree ended. See `Setup`."""
+REMOVE_TREE: Final = "remove_tree"
+"""The tool of a tree's version that says that somebody removed it. Its folder is empty. See `Removal`."""
 COMMIT_AGENT: Final = "commit_agent"
 """The tool of the note that a person committed work of agents. See `read_commit`."""
 TRY_AGENT: Final = "try_agent"
@@ -93,6 +99,101 @@ def read_tree(path: str, content: str) -> Tree:
     return Tree(path, *(get_text(fields, name) for name in ("folder", "git", "branch", "head")))
 
 
+class Addition(NamedTuple):
+    """How a tree was added, as its row has it.
+
+    - ``name``: its name.
+    - ``start``: the id of the commit at which its branch began; empty if the branch existed.
+    - ``first_port``, ``ports``: its first port, and their number; 0 for none.
+    - ``restored``: the id of the removed tree whose uncommitted files it got; empty for none.
+    """
+
+    name: str
+    start: str = ""
+    first_port: int = 0
+    ports: int = 0
+    restored: str = ""
+
+    @property
+    def detail(self) -> dict[str, Json]:
+        """The record as a row's detail has it."""
+        return {**self._asdict()}
+
+
+def read_addition(row: Row) -> Addition:
+    """Return the record of ``row``, a version with the tool `ADD_TREE`."""
+    detail = row.detail
+    return Addition(
+        get_text(detail, "name"),
+        get_text(detail, "start"),
+        get_count(detail, "first_port"),
+        get_count(detail, "ports"),
+        get_text(detail, "restored"),
+    )
+
+
+class Setup(NamedTuple):
+    """How the setup command of a tree ended.
+
+    - ``command``: the command of the shell.
+    - ``status``: its exit code, or the negative number of the signal that ended it.
+    - ``seconds``: how long it ran.
+    """
+
+    command: str
+    status: int
+    seconds: float
+
+    @property
+    def detail(self) -> dict[str, Json]:
+        """The record as a row's detail has it."""
+        return {**self._asdict(), "seconds": round(self.seconds, 3)}
+
+
+def read_setup(row: Row) -> Setup:
+    """Return the record of ``row``, a note with the tool `SETUP_TREE`."""
+    detail = row.detail
+    return Setup(get_text(detail, "command"), get_int(detail, "status") or 0, get_float(detail, "seconds"))
+
+
+class Removal(NamedTuple):
+    """How a tree was removed.
+
+    - ``name``: its name.
+    - ``folder``: where it was.
+    - ``uncommitted``: the number of its files whose newest version is in the journal only.
+    - ``forced``: the kinds of the obstacles in spite of which it was removed.
+    - ``kept``: the branch that was made for its commits; empty for none.
+    """
+
+    name: str
+    folder: str
+    uncommitted: int = 0
+    forced: tuple[str, ...] = ()
+    kept: str = ""
+
+    @property
+    def detail(self) -> dict[str, Json]:
+        """The record as a row's detail has it."""
+        return {**self._asdict(), "forced": [*self.forced]}
+
+
+def read_removal(row: Row) -> Removal:
+    """Return the record of ``row``, a version with the tool `REMOVE_TREE`."""
+    detail = row.detail
+    return Removal(
+        get_text(detail, "name"),
+        get_text(detail, "folder"),
+        get_count(detail, "uncommitted"),
+        _get_texts(detail, "forced"),
+        get_text(detail, "kept"),
+    )
+
+
+def _get_texts(fields: Mapping[str, Json], name: str) -> tuple[str, ...]:
+    return tuple(each for each in get_list(fields, name) if isinstance(each, str))
+
+
 class CommitRecord(NamedTuple):
     """A commit of agents' work, as the note about it has it.
 
@@ -155,10 +256,7 @@ class TryRecord(NamedTuple):
 def read_try(row: Row) -> TryRecord:
     """Return the record of ``row``, a note with the tool `TRY_AGENT`."""
     detail = row.detail
-    agents, command = (
-        tuple(each for each in get_list(detail, name) if isinstance(each, str))
-        for name in ("agents", "command")
-    )
+    agents, command = (_get_texts(detail, name) for name in ("agents", "command"))
     status = detail.get("status")
     return TryRecord(
         agents, command, status if isinstance(status, int) else None, get_float(detail, "seconds")

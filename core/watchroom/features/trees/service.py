@@ -215,8 +215,11 @@ class Trees:
 
     def record(self, tree: TreeRecorder, holder: Holder | None = None, *, is_whole: bool = True) -> list[Row]:
         """Record the changes in ``tree`` that were noticed, see `refresh`. Return the rows; none if another
-        process records changes. ``is_whole``: all of them, not only those that ``holder`` has leased."""
-        if not self._is_kept and self._is_kept_elsewhere():
+        process records changes, or the tree is gone.
+
+        ``is_whole``: all changes, not only those of files that ``holder`` has leased.
+        """
+        if self.is_recorded_elsewhere or tree.was_replaced():
             return []
         windows: list[Window] = []
 
@@ -249,6 +252,11 @@ class Trees:
         """Have ``listener`` called with the rows of changes that this process records."""
         with self._lock:
             self._listeners.append(listener)
+
+    @property
+    def is_recorded_elsewhere(self) -> bool:
+        """Whether another process records changes."""
+        return not self._is_kept and self._is_kept_elsewhere()
 
     def refresh_all(self) -> list[Row]:
         """As `refresh`, in all trees."""

@@ -1,0 +1,478 @@
+"""What is in the way of the removal of a working tree, and the removal itself.
+
+Nothing is lost with a tree. Its branch stays, and uncommitted files are recorded first. What neither git nor
+the journal has is in the way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import filecmp
+import os
+import shutil
+import stat
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+
+from watchroom.errors import GitError, TreeGone, TreeKept
+from watchroom.features.trees.commits import AgentCommits
+from watchroom.features.trees.git import GitTree
+from watchroom.features.trees.git_process import run_git
+from watchroom.features.trees.rows import CHANGE, GRADE, REPO, read_tree
+from watchroom.features.trees.tree_files import AddedFiles, list_hidden, list_ignored_names
+from watchroom.features.trees.tree_states import UNFINISHED, TreePlace, has_submodules
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.checkout.file_content import FileContent, describe_file, is_current
+from watchroom.kernel.rules.file_versions import is_executable
+from watchroom.model import OUTSIDE, Json, Row
+from watchroom.platform.disk import FileStamp, Inspected
+from watchroom.validation import MAX_PATH_BYTES
+
+if TYPE_CHECKING:
+    from watchroom.features.config.store import Store
+    from watchroom.features.trees.recorder import TreeRecorder
+    from watchroom.features.trees.service import Trees
+
+ObstacleKind: TypeAlias = Literal[
+    "main",
+    "locked",
+    "git_running",
+    "agents",
+    "unfinished",
+    "index_locked",
+    "not_kept",
+    "ignored",
+    "commits",
+    "nested",
+    "submodules",
+    "staged",
+]
+"""Why a tree is not removed.
+
+- ``main``: it is the repository's main tree.
+- ``locked``: a person has locked it in git.
+- ``git_running``: a git command is changing it now.
+- ``agents``: agents work in it.
+- ``unfinished``: an operation of git is not finished, such as a rebase.
+- ``index_locked``: a git command that was killed left its lock.
+- ``not_kept``: files that are not committed, and too large for the journal.
+- ``ignored``: files that git ignores, and that only this tree has.
+- ``commits``: commits that no branch has.
+- ``nested``: other repositories in it.
+- ``submodules``: submodules, whose repositories are in the tree's git folder.
+- ``staged``: its folder is gone, and changes are staged that no commit has.
+"""
+_FINAL: Final[tuple[ObstacleKind, ...]] = ("main", "locked", "git_running")
+"""Obstacles that stay in the way, even of a person who insists."""
+_ASIDE: Final = ".watchroom-removed"
+"""The suffix of the hidden folder that a tree is renamed to while it is removed."""
+_KEPT: Final = "watchroom/kept"
+"""The beginning of the branches that are made for commits that no branch has."""
+_GIT_SECONDS: Final = 1.0
+_RECORD_SECONDS: Final = 3.0
+"""Seconds that another process gets to record changes. It knows who made them."""
+_POLL_SECONDS: Final = 0.05
+
+
+class Obstacle(NamedTuple):
+    """Something in the way of a removal. ``names``: agents, operations, commits, or paths."""
+
+    kind: ObstacleKind
+    names: tuple[str, ...] = ()
+
+
+class RemovalPlan(NamedTuple):
+    """What would happen if a tree were removed.
+
+    - ``obstacles``: what is in the way.
+    - ``uncommitted``: the files whose newest content only the journal has.
+    - ``disposable``: ignored files and folders that are removed with it, because others have them too or
+      programs make them again.
+    - ``stamps``: the uncommitted files as they are on disk.
+    """
+
+    name: str
+    place: TreePlace
+    obstacles: tuple[Obstacle, ...] = ()
+    uncommitted: tuple[str, ...] = ()
+    disposable: tuple[str, ...] = ()
+    stamps: Mapping[str, FileStamp | None] = {}
+
+
+def is_final(kind: ObstacleKind) -> bool:
+    """Return whether the obstacle stays in the way, even of a person who insists."""
+    return kind in _FINAL
+
+
+class TreeRemoval:
+    """Removes trees. Methods raise `GitError`, `JournalError`, OSError."""
+
+    def __init__(self, store: Store, trees: Trees) -> None:
+        self._store = store
+        self._trees = trees
+
+    # -- plan
+
+    def plan(
+        self,
+        name: str,
+        place: TreePlace,
+        main: TreePlace | None,
+        agents: Sequence[str],
+        caches: Collection[str],
+    ) -> RemovalPlan:
+        """Record what is uncommitted in the tree at ``place``, and return what is in the way of its removal.
+
+        - ``name``: its name.
+        - ``main``: the repository's main tree.
+        - ``agents``: those that work in it.
+        - ``caches``: names of ignored files and folders that programs make again.
+        """
+        place = self._put_back(place)
+        obstacles = [*_find_git_obstacles(place)]
+        if agents:
+            obstacles.append(Obstacle("agents", tuple(agents)))
+        if any(is_final(each.kind) for each in obstacles):
+            return RemovalPlan(name, place, tuple(obstacles))
+        if not place.is_there:
+            staged = _list_staged(place)
+            obstacles += [Obstacle("staged", tuple(staged))] if staged else []
+            return RemovalPlan(name, place, tuple(obstacles))
+        uncommitted, lost, stamps = self._record(place)
+        if lost:
+            obstacles.append(Obstacle("not_kept", tuple(lost)))
+        if nested := _list_nested(place.tree):
+            obstacles.append(Obstacle("nested", tuple(nested)))
+        known = _Known(place, main, AddedFiles.read(place.git), caches)
+        names = list_ignored_names(place.tree)
+        own = {name: found for name in names if (found := known.list_unknown(name))}
+        if own:
+            unknown = (each for found in own.values() for each in found)
+            obstacles.append(Obstacle("ignored", tuple(unknown)))
+        disposable = tuple(each for each in names if each not in own)
+        return RemovalPlan(name, place, tuple(obstacles), tuple(uncommitted), disposable, stamps)
+
+    def _put_back(self, place: TreePlace) -> TreePlace:
+        """Undo the first step of a removal that was killed."""
+        aside = _aside(place.folder)
+        if "gone" in place.words and os.path.lexists(os.path.join(aside, ".git")):
+            os.rename(aside, place.folder)
+            return place._replace(words=tuple(each for each in place.words if each != "gone"))
+        return place
+
+    def _record(self, place: TreePlace) -> tuple[list[str], list[str], dict[str, FileStamp | None]]:
+        """Record the uncommitted files. Return their names, those that the journal does not keep, and the
+        stamps of all."""
+        recorder = self._trees.tree_at(place.folder)
+        if recorder is None:
+            raise TreeGone(tree=place.id)
+        self._trees.refresh(recorder)
+        git = recorder.git
+        changed, staged = git.list_changed(), git.list_staged()
+        names = sorted({*changed, *staged, *self._list_hidden_changes(recorder)})
+        long = [each for each in names if len(os.fsencode(each)) > MAX_PATH_BYTES]
+        names = [each for each in names if each not in long]
+        deadline = time.monotonic() + _RECORD_SECONDS
+        # What was recorded may have been changed back, or deleted, since.
+        checked = sorted({*names, *recorder.list_recorded()})
+        while (missing := self._list_unrecorded(recorder, checked)) and time.monotonic() < deadline:
+            if not self._trees.is_recorded_elsewhere:
+                break
+            time.sleep(_POLL_SECONDS)
+        both = [each for each in names if each in changed and each in staged]
+        self._write_rows(recorder, missing, both)
+        heads = zip(names, recorder.heads(names), strict=True)
+        lost = [name for name, head in heads if head is not None and not self._is_kept(head)]
+        # The journal has no symbolic links.
+        lost += [name for name in names if os.path.islink(os.path.join(place.folder, name))]
+        stamps = {name: recorder.stamp(name) for name in names}
+        return names, [*lost, *long], stamps
+
+    def _list_unrecorded(self, recorder: TreeRecorder, names: Sequence[str]) -> list[str]:
+        heads = zip(names, recorder.heads(names), strict=True)
+        # A deleted file without a row needs one, too.
+        return [name for name, head in heads if head is None or not is_current(head, recorder.content(name))]
+
+    def _list_hidden_changes(self, recorder: TreeRecorder) -> list[str]:
+        """Return the changed files that git does not compare, because they are marked as unchanged."""
+        names = list_hidden(recorder.git)
+        if not names:
+            return []
+        entries, found = recorder.git.list_index(), []
+        texts = recorder.git.read_blobs(names, entries=entries)
+        for name in names:
+            content, data = recorder.content(name), texts.get(name)
+            if content is None:
+                # A sparse checkout leaves files out.
+                found += [] if entries[name].is_absent else [name]
+            elif (
+                data is None
+                or content.checksum != _describe(data).checksum
+                or (content.executable != entries[name].executable)
+            ):
+                found.append(name)
+        return found
+
+    def _write_rows(self, recorder: TreeRecorder, names: Sequence[str], both: Sequence[str]) -> None:
+        """Record the files ``names`` as external edits. ``both``: the names of files that are staged with
+        another content than they have on disk. That content is recorded before, and so is that of a deleted
+        file without a row."""
+        git = recorder.git
+        staged = git.read_blobs([*both, *names])
+        committed = git.read_blobs(names, "HEAD:") if names and git.read_state().head else {}
+        call = CallContext(OUTSIDE, CHANGE)
+        with recorder.exclusive():
+            for name in sorted({*names, *both}):
+                (head,) = recorder.heads([name])
+                content = recorder.content(name)
+                drafts = [content]
+                data = staged.get(name)
+                is_deleted = head is None and content is None
+                if is_deleted and data is None:
+                    data = committed.get(name)
+                if data is not None and (name in both or is_deleted):
+                    mode = content.executable if content is not None else False
+                    drafts.insert(0, _describe(data, executable=mode))
+                for each in drafts:
+                    if is_current(head, each):
+                        continue
+                    if each is not None and each.data is not None:
+                        recorder.keep_blob(each.data)
+                    detail: dict[str, Json] = {GRADE: "external", **(each.detail if each else {})}
+                    version = (head.version or 0) if head is not None else 0
+                    text = each.text if each is not None else None
+                    draft = call.write(REPO, recorder.path(name), text, "", version, detail)
+                    head = self._store.commits.commit(draft).row
+
+    def _is_kept(self, head: Row) -> bool:
+        return head.deleted or ("changed" not in head.detail and self._store.read_bytes(head) is not None)
+
+    # -- remove
+
+    def check(self, plan: RemovalPlan, *, force: bool) -> None:
+        """Raise `TreeKept` if an obstacle of ``plan`` is in the way."""
+        kinds = [each.kind for each in plan.obstacles if not force or is_final(each.kind)]
+        if kinds:
+            raise TreeKept(name=plan.name, reasons=", ".join(kinds))
+
+    def keep_commits(self, plan: RemovalPlan) -> str:
+        """Make a branch for commits that no branch has, and return its name; empty if there are none."""
+        if not any(each.kind == "commits" for each in plan.obstacles):
+            return ""
+        place = plan.place
+        for number in range(1, 1000):
+            name = f"{_KEPT}/{plan.name}" + (f"-{number}" if number > 1 else "")
+            done = run_git(
+                ("branch", "--no-track", name, place.head),
+                folder=place.common,
+                variables={"GIT_DIR": place.common},
+                accepted=None,
+            )
+            if done.status == 0:
+                return name
+        raise GitError(reason=f"git branch {_KEPT}/{plan.name}")
+
+    @contextlib.contextmanager
+    def put_aside(self, plan: RemovalPlan) -> Iterator[str]:
+        """Rename the folder of the tree, so that nothing is written into it by its path. Yields its new path,
+        empty if there is no folder. Undone if the context fails.
+
+        Raises `TreeKept` if the tree has changed since ``plan``.
+        """
+        place = plan.place
+        if not place.is_there:
+            yield ""
+            return
+        aside = _aside(place.folder)
+        if os.path.lexists(aside):
+            # The rest of a removal that was killed after git had forgotten the tree.
+            delete_folder(aside)
+        os.rename(place.folder, aside)
+        try:
+            git = GitTree(aside, place.git, place.common)
+            names = {*git.list_changed(), *git.list_staged()}
+            known = {name: stamp for name, stamp in plan.stamps.items() if stamp is not None}
+            stamps = {name: _stamp(os.path.join(aside, name)) for name in plan.stamps}
+            found = {name: stamp for name, stamp in stamps.items() if stamp is not None}
+            if (
+                not names <= plan.stamps.keys()
+                or found.keys() != known.keys()
+                or any(found[name] != (known[name].changed, known[name].size) for name in known)
+            ):
+                raise TreeKept(name=plan.name, reasons="changed")
+            yield aside
+        except BaseException:
+            if not os.path.lexists(place.folder) and os.path.isdir(place.git):
+                os.rename(aside, place.folder)
+            raise
+
+    def forget(self, plan: RemovalPlan) -> None:
+        """Have git forget the tree. Its branch stays."""
+        place = plan.place
+        if "replaced" in place.words:
+            # Git removes only trees whose folder is theirs, or gone.
+            shutil.rmtree(place.git)
+            with contextlib.suppress(OSError):
+                os.rmdir(os.path.dirname(place.git))
+            return
+        run_git(
+            ("worktree", "remove", "--force", place.folder),
+            folder=place.common,
+            variables={"GIT_DIR": place.common},
+        )
+
+    # -- restore
+
+    def list_uncommitted(self, tree: GitTree, removed: Row) -> list[tuple[str, bytes | None, bool]]:
+        """Return the files of a removed tree that its commit had not: their names, their bytes (None for a
+        deletion) and whether they are executable.
+
+        - ``tree``: a tree of the repository.
+        - ``removed``: the row of the removal.
+        """
+        gone = read_tree(removed.path, self._store.content(removed))
+        rows = AgentCommits(self._store).list_uncommitted(tree, gone.id, gone.head, removed.seq)
+        found = []
+        for name, row in sorted(rows.items()):
+            data = None if row.deleted else self._store.read_bytes(row)
+            if row.deleted or data is not None:
+                found.append((name, data, is_executable(row)))
+        return found
+
+
+class _Known:
+    """The ignored files of a tree that are not lost with it.
+
+    - ``added``: those that it got.
+    - ``caches``: names of files and folders that programs make again.
+    """
+
+    def __init__(
+        self,
+        place: TreePlace,
+        main: TreePlace | None,
+        added: AddedFiles,
+        caches: Collection[str],
+    ) -> None:
+        self._place = place
+        self._main = main
+        folders = (each for each in (*added.included, *added.linked, *added.made) if each.endswith("/"))
+        # A file that was copied may have been edited. It is compared.
+        self._names = {*folders, *added.linked, *({*added.made} - {*added.included})}
+        self._caches = caches
+
+    def list_unknown(self, name: str) -> list[str]:
+        """Return what would be lost with the tree of the ignored file or folder ``name``: the folder itself
+        if all of it would be."""
+        if self._has(name):
+            return []
+        if not name.endswith("/"):
+            return [name]
+        root = self._place.folder
+        files = [
+            os.path.relpath(os.path.join(folder, each), root)
+            for folder, _, found in os.walk(os.path.join(root, name))
+            for each in found
+        ]
+        unknown = [each for each in files if not self._has(each)]
+        return [name] if files and len(unknown) == len(files) else sorted(unknown)
+
+    def _has(self, name: str) -> bool:
+        """Return whether the ignored file or folder ``name`` is not lost with the tree."""
+        if name in self._names:
+            return True
+        if any(part in self._caches for part in name.rstrip("/").split("/")):
+            return True
+        return self._is_same(name)
+
+    def _is_same(self, name: str) -> bool:
+        """Return whether the main tree has the same file."""
+        if self._main is None or name.endswith("/"):
+            return False
+        mine, other = (os.path.join(each.folder, name) for each in (self._place, self._main))
+        if os.path.islink(mine) or os.path.islink(other):
+            return os.path.islink(mine) and os.path.islink(other) and os.readlink(mine) == os.readlink(other)
+        try:
+            return filecmp.cmp(mine, other, shallow=False)
+        except FileNotFoundError:
+            return False
+
+
+def delete_folder(folder: str) -> None:
+    """Delete ``folder``, even if folders in it are read-only, such as those of Go's modules."""
+    try:
+        shutil.rmtree(folder)
+    except PermissionError:
+        for each, _, _ in os.walk(folder):
+            os.chmod(each, 0o700)
+        shutil.rmtree(folder)
+
+
+def _aside(folder: str) -> str:
+    above, name = os.path.split(folder)
+    return os.path.join(above, f".{name}{_ASIDE}")
+
+
+def _find_git_obstacles(place: TreePlace) -> Iterator[Obstacle]:
+    if place.is_main:
+        yield Obstacle("main")
+    if "locked" in place.words:
+        yield Obstacle("locked")
+    tree = place.tree
+    if not tree.wait_for_git(_GIT_SECONDS):
+        yield Obstacle("git_running")
+    elif os.path.lexists(os.path.join(place.git, "index.lock")):
+        yield Obstacle("index_locked", (os.path.join(place.git, "index.lock"),))
+    unfinished = tuple(each for each in place.words if each in UNFINISHED)
+    if unfinished:
+        yield Obstacle("unfinished", unfinished)
+    if place.head and not place.branch and not _is_reachable(place):
+        yield Obstacle("commits", (place.head,))
+    if not place.is_main and has_submodules(place.git):
+        names = sorted(os.listdir(os.path.join(place.git, "modules")))
+        yield Obstacle("submodules", tuple(names))
+
+
+def _is_reachable(place: TreePlace) -> bool:
+    """Return whether a branch, a tag or another ref has the commit of HEAD."""
+    done = run_git(
+        ("for-each-ref", "--count=1", "--contains", place.head, "--format=%(refname)"),
+        folder=place.common,
+        variables={"GIT_DIR": place.common},
+    )
+    return bool(done.output.strip())
+
+
+def _list_staged(place: TreePlace) -> list[str]:
+    """Return the staged changes of a tree whose folder is gone."""
+    if not place.head or not os.path.exists(os.path.join(place.git, "index")):
+        return []
+    done = run_git(
+        ("diff-index", "--cached", "--name-only", "-z", place.head),
+        folder=place.common,
+        variables={"GIT_DIR": place.git},
+    )
+    return [os.fsdecode(each) for each in done.output.split(b"\0") if each]
+
+
+def _list_nested(tree: GitTree) -> list[str]:
+    """Return the folders of other repositories that git does not ignore."""
+    done = run_git(
+        ("ls-files", "--others", "--exclude-standard", "-z"),
+        folder=tree.folder,
+        variables={"GIT_DIR": tree.git, "GIT_WORK_TREE": tree.folder},
+    )
+    return [os.fsdecode(each) for each in done.output.split(b"\0") if each.endswith(b"/")]
+
+
+def _describe(data: bytes, *, executable: bool = False) -> FileContent:
+    return describe_file(Inspected(FileStamp(0, 0, len(data)), 0, data, executable))
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return (found.st_ctime_ns, found.st_size) if stat.S_ISREG(found.st_mode) else None
