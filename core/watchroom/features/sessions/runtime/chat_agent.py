@@ -45,7 +45,7 @@ ASK_PERSON: Final = "ask_person"
 
 
 _MISSPELT: Final = 0.9
-"""Similarity (0 to 1) from which an unknown name in the policies counts as a misspelt tool."""
+"""Similarity (0 to 1) above which an unknown name in the policies counts as a misspelt tool."""
 
 
 class ChatAgent:
@@ -55,8 +55,8 @@ class ChatAgent:
     - ``model_runtime``: the model, default that of the `RuntimeConfig`.
     - ``system``: sent before the session's messages, and not recorded among them.
     - ``model``, ``options``: as in `ModelPayload`.
-    - ``policies``: which calls need an approval. People are asked about these together, after other calls
-      ran.
+    - ``policies``: which calls need an approval. People are asked about these calls together, after the other
+      calls ran.
     - ``asks``: whether the model has the tool `ASK_PERSON`.
     - ``live``: its view is sent after the messages. Its tools override ``tools`` of the same name, and their
       earlier results are sent in short form.
@@ -229,8 +229,8 @@ def _build_ask_person(language: Language) -> AgentTool:
 class _MessageCondenser:
     """Returns the messages for the model with earlier results of live tools in short form.
 
-    The state keeps the whole results. The messages of the last session are cached, so that a turn of a long
-    session costs no more.
+    The state keeps the whole results. The messages of the last session are cached, so that turns of a long
+    session stay fast.
     """
 
     def __init__(self, live: LiveTools) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import httpx
 
 MAX_ANSWER_BYTES: Final = 128 * 1024 * 1024
-"""Size of an answer's body. A streamed answer takes about 300 bytes per word."""
+"""Maximum bytes of an answer's body. A streamed answer takes about 300 bytes per word."""
 
 _MAX_REFUSAL_BYTES: Final = 64 * 1024
 _SECRET_NAME: Final = re.compile("auth|cookie|key|secret|token")
@@ -54,7 +54,7 @@ class OpenAICompatible:
     - ``api_key``, ``headers``: sent with each request. They never appear in an error.
     - ``max_answer_bytes``: the maximum size of an answer's body, default 128 MiB.
     - ``include_usage``: whether to ask for token counts, which some servers refuse. Default True.
-    - ``client``: default an own client, which is opened on first use and closed by `aclose`.
+    - ``client``: the HTTP client. By default, one is opened on first use and closed by `aclose`.
 
     Connections are shared by all requests. Use one instance on one event loop.
 
@@ -227,7 +227,7 @@ class OpenAICompatible:
 
 
 class _Refusal(NamedTuple):
-    """Why there is no answer. ``passes``: whether a retry may succeed."""
+    """The reason why there is no answer. ``passes``: whether a retry may succeed."""
 
     failure: ModelFailed
     passes: bool = False
