@@ -30,7 +30,7 @@ def database_name(address: str) -> str:
 
 
 def without_password(address: str) -> str:
-    """Return the ``address`` of a database without its password, for commands on the screen."""
+    """Return the ``address`` of a database without its password, for display in commands."""
     scheme, _, rest = address.partition("://")
     where, _, query = rest.partition("?")
     server, slash, database = where.partition("/")
