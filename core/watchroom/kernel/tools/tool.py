@@ -42,7 +42,7 @@ class ToolAnnotations:
     """The annotations of the Model Context Protocol, and ``may_conflict``.
 
     - ``destroys``: whether a call can replace or remove existing content.
-    - ``may_conflict``: whether a call can be refused because of a newer version.
+    - ``may_conflict``: whether a call may be refused because of a newer version.
     """
 
     reads_only: bool = False
@@ -56,13 +56,13 @@ class Tool(Generic[P, R]):
     """A tool.
 
     - ``path_params``: the parameters that form the path of a refused call's row.
-    - ``needs_task``: whether only agents with a task have it.
+    - ``needs_task``: whether it is offered only to agents with a task.
     - ``row_zone``: the zone of the tool's rows, default the toolset.
     - ``texts``: the package of the catalogue that describes it.
     - ``text_name``: its name in the catalogue, default ``name``.
     - ``text_values``: values for the catalogue's texts.
     - ``row_path``: the path of a refused call's row, if it does not depend on the parameters.
-    - ``read_tool``: the tool that reads the file at the call's path. If it is set, a call without
+    - ``read_tool``: the tool that reads the file at the call's path. If set, a call without
       ``expected_version`` expects the version that its actor last read.
     - ``replay_result``: returns the result of an earlier call from its row. None if calls are simply
       repeated.
@@ -112,7 +112,7 @@ class Toolset:
 
     - ``name``: the name by which callers select the set.
     - ``audience``: who may use the tools, unless a tool overrides it.
-    - ``needs_task``: whether only agents with a task have them.
+    - ``needs_task``: whether the tools are offered only to agents with a task.
     - ``texts``: the package of the catalogue that describes them.
     """
 
@@ -194,5 +194,5 @@ class Toolset:
 
 
 def _class(function: Callable[..., object], annotation: object) -> Any:
-    # `typing.get_type_hints` compiles each annotation, which slows every start down.
+    # `typing.get_type_hints` compiles each annotation, which slows down every start.
     return function.__globals__[annotation] if isinstance(annotation, str) else annotation
