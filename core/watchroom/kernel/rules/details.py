@@ -104,8 +104,8 @@ class DocumentEdit(NamedTuple):
 
     - ``op``, ``field``: the operation, and the field.
     - ``added``, ``removed``: numbers of characters.
-    - ``amount``: the change of a counter. - ``key``, ``element``, ``value``: as short JSON, None if the edit
-      has none.
+    - ``amount``: the change of a counter.
+    - ``key``, ``element``, ``value``: as short JSON, None if the edit has none.
     """
 
     op: str
