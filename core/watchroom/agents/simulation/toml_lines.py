@@ -1,4 +1,5 @@
-"""Finds the line of each key and each element in a TOML document: `tomllib` keeps no positions. Pure."""
+"""Finds the line of each key and each element in a TOML document, because `tomllib` keeps no positions.
+Pure."""
 
 from __future__ import annotations
 
