@@ -418,7 +418,7 @@ class Workspace:
 
     @property
     def realtime(self) -> Documents:
-        """The documents that several agents edit at once, and whose edits merge automatically."""
+        """The documents that several agents edit at the same time. Edits merge automatically."""
         return self._services.realtime
 
     @property

@@ -103,7 +103,7 @@ def first_line(source: bytes) -> tuple[str, int] | None:
 
 
 def find_newest_entries(source: bytes, max_bytes: int) -> int:
-    """Return the byte offset of the first of the last list entries that fit into ``max_bytes`` together.
+    """Return the byte offset at which the newest list entries begin: as many as fit into ``max_bytes``.
 
     A bullet at the margin begins an entry, unless it is in code or HTML. To find out, a heading is inserted
     before each bullet. Within code or HTML, the parser does not recognize the heading.

@@ -62,7 +62,7 @@ class GrowingTree:
         self._size += 1
 
     def root(self) -> bytes:
-        """Return the root of all leaves."""
+        """Return the root hash of the tree of all leaves."""
         if not self._roots:
             return EMPTY_ROOT
         root = self._roots[-1]

@@ -107,7 +107,7 @@ class Services:
 
     @LazyPart
     def realtime(self) -> Documents:
-        """The documents that several agents edit at once, and whose edits merge automatically."""
+        """The documents that several agents edit at the same time. Edits merge automatically."""
         # The engine is loaded with the first document.
         from watchroom.features.documents.service import Documents
 

@@ -212,7 +212,7 @@ class Background:
     def repeat(self, name: str, seconds: float, work: Callable[[Event], object]) -> None:
         """Run ``work`` on the worker every ``seconds``, counted from the end of its last run.
 
-        Other timers wait meanwhile. ``work`` receives an event that is set when it must end.
+        Other timers wait while it runs. ``work`` receives an event that is set when it must end.
         """
         with self._changed:
             self._timers.append(_Timer(name, seconds, work))

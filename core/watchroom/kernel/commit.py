@@ -51,7 +51,7 @@ class RowConsumer(Protocol):
         ...
 
     def add(self, drafts: Sequence[Draft], appended: Sequence[Appended]) -> None:
-        """Note that ``drafts`` became ``appended``, in the same order. Must be fast."""
+        """Remember that ``drafts`` became ``appended``, in the same order. Must be fast."""
         ...
 
     def materialize(self, appended: Sequence[Appended]) -> None:

@@ -39,8 +39,8 @@ class ProcessLock:
 
         If the lock's file was removed or replaced in the meantime, take the lock of the new file.
 
-        Raises `WorkspaceLocked` with the name of the holder after the timeout, `LocksUnsupported` if the file
-        system has no locks, and FileNotFoundError if the file's folder was removed.
+        Raises `WorkspaceLocked` with the name of the holder after the timeout. Raises `LocksUnsupported` if
+        the file system has no locks, and FileNotFoundError if the file's folder was removed.
         """
         self._acquire(seconds)
         while not self._is_in_place():

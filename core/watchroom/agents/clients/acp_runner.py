@@ -427,8 +427,8 @@ class _AcpRun:
     def _fail_turn(self, reason: str, again: Sequence[PromptSubmitted] | None = None) -> None:
         """Record that the turn failed for ``reason``. Send no prompt until a resume or a message.
 
-        ``again``: prompts to send again at that time, besides waiting messages. None if the client has
-        already responded to them. Then it is asked to try again.
+        ``again``: prompts to send again then, before the waiting messages. None if the client has already
+        responded to them. Then it is asked to try again.
         """
         reason = validation.escape_unstorable(reason, _MAX_REASON)
         if self._must_end.is_set():

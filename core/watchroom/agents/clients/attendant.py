@@ -218,7 +218,7 @@ class Attendant:
         await self._gone.wait()
 
     def notice_activity(self) -> None:
-        """Note that the client has acted. A hook should have reported this."""
+        """Record that the client has acted. A hook should have reported this."""
         loop = asyncio.get_running_loop()
         self._last_act = loop.time()
         self._acted.set()

@@ -99,7 +99,7 @@ def describe_use(event: Event) -> ToolUse:
 
 
 def _replace_texts(event: Event, texts: Sequence[NewText]) -> Mapping[str, Json]:
-    """Return the arguments of the patch of ``event`` with replaced texts."""
+    """Return the arguments of the call of ``event``, with ``texts`` in its patch."""
     given = object_of(event, "tool_input")
     name = "command" if text_of(given, "command") else "input"
     return {**given, name: replace_patch_texts(event, text_of(given, name), texts)}

@@ -1,8 +1,8 @@
 """Writes the events of a client as the rows of a session.
 
 The rows have the same form as in every session, so the dashboard, needs and replay need no special case. A
-row depends only on the newest row. So any process may write the next: the process that runs the client, the
-service, or a hook.
+row depends only on the newest row. So any process may write the next row: the process that runs the client,
+the service, or a hook.
 """
 
 from __future__ import annotations

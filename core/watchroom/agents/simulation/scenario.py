@@ -252,7 +252,7 @@ class Routine(_Table):
     - ``done``: the last answer.
     - ``approve``: tools whose calls wait for a person's approval.
     - ``limit``: the limits of the session.
-    - ``pace``: see `Actor`, whose pace it overrides.
+    - ``pace``: overrides the pace of the `Actor`.
     """
 
     task: Phrases = ()

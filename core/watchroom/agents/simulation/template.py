@@ -71,7 +71,7 @@ class Template:
         return [self.fill(each, depth) for each in value] if isinstance(value, list) else value
 
     def text(self, value: str | Sequence[str]) -> str:
-        """Return the template ``value``, or one of several, as a filled text."""
+        """Return the filled text of ``value``, a template or several, from which one is chosen at random."""
         chosen = value if isinstance(value, str) else self.random.choice(value) if value else ""
         return as_text(self.fill(chosen))
 

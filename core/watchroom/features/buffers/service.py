@@ -215,7 +215,7 @@ class Buffers:
                 except StaleBufferError:
                     self._buffers.evict(loaded.row.path)
                     if response is not None and response.code == FLUSHED:
-                        # Do not flush text that another process has inserted meanwhile.
+                        # Do not flush text that another process has inserted since.
                         return OperationOutcome(
                             response, _describe_state(self._load(call, name, language).binding), identity
                         )
@@ -251,7 +251,8 @@ class Buffers:
                 locks.enter_context(self._lock_of(f"{call.actor}/{name}"))
             loaded: list[LoadedBuffer] = []
             for name in found:
-                # Another process may close a buffer meanwhile. A damaged buffer must not hide the others.
+                # Another process may close a buffer during the loop. A damaged buffer must not hide the
+                # others.
                 with suppress(BufferNotFound, JournalDamaged):
                     loaded.append(self._load(call, name, language))
             yield loaded

@@ -1,4 +1,4 @@
-"""Realtime documents: several actors edit them at once, and edits merge automatically (FILES-4).
+"""Realtime documents: several actors edit them at the same time, and edits merge automatically (FILES-4).
 
 A document is the sequence of its deltas in the journal. Version 1 holds its schema; `rows` describes the
 others. `service.Documents` creates and opens documents, `DocumentEditor` edits a document for one actor, and

@@ -25,8 +25,14 @@ from watchroom.model import ANSWER, OUTCOMES, SEEN, TERMINATE, WITHDRAW, Json, R
 DamageRule: TypeAlias = Literal[
     "damage_zone", "damage_outcome", "damage_version", "damage_detail", "damage_fields", "damage_fault"
 ]
-"""The reason why a row cannot be read: its zone or outcome is unknown, its version is out of range, its
-detail is not a JSON object, a field of its detail is missing or malformed, or a projection failed on it."""
+"""The reason why a row cannot be read.
+
+- ``damage_zone``, ``damage_outcome``: its zone or outcome is unknown
+- ``damage_version``: its version is out of range
+- ``damage_detail``: its detail is not a JSON object
+- ``damage_fields``: a field of its detail is missing or malformed
+- ``damage_fault``: a projection failed on it
+"""
 
 
 def find_damage(row: Row) -> DamageRule | None:

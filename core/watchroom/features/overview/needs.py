@@ -249,7 +249,7 @@ class NeedProjection:
             self._changed = True
 
     def _close_by(self, row: Row) -> None:
-        """Close the needs that ``row`` deals with."""
+        """Close the needs that ``row`` settles."""
         if row.outcome != "ok":
             return
         is_human = row.kind == "human"

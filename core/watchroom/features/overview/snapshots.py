@@ -2,10 +2,10 @@
 
 A snapshot is used only if its checksum, its format and its last row are correct. Otherwise the fold begins at
 the snapshot before it. As ``python -m watchroom.features.overview.snapshots``, this module writes the missing
-snapshots of a journal in a child process. It reads its job as one line of JSON, stops early when its standard
-input ends, and prints the row up to which no snapshot is missing. The child process is needed because packing
-a snapshot fragments the interpreter's memory: 18 MB for the first snapshot, and up to 1 MB for each further
-snapshot, are never freed.
+snapshots of a journal in a child process. It reads its job as one line of JSON, and stops early when its
+standard input ends. It prints the row up to which no snapshot is missing. The child process is needed because
+packing a snapshot fragments the interpreter's memory: 18 MB for the first snapshot, and up to 1 MB for each
+further snapshot, are never freed.
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ def _merge(columns: Sequence[TimelineColumn]) -> TimelineColumn:
 
 
 def marker_kind(row: Row) -> MarkerKind | None:
-    """Return the kind of notable event that ``row`` is, None for a normal row."""
+    """Return the kind of the notable event in ``row``, None for a normal row."""
     outcome = outcome_of(row)
     if outcome != "ok":
         return "conflict" if outcome == "conflict" else "failure"

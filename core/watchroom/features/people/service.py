@@ -436,7 +436,7 @@ class SignedSettings:
     def change(
         self, call: CallContext, change: Callable[[Config], Config], detail: dict[str, Json]
     ) -> Row | None:
-        """Change the settings in force. Retry if another call changes them meanwhile.
+        """Change the settings in force. Retry if another call changes them at the same time.
 
         - ``change``: takes the current config and returns the new config.
         - ``detail``: the detail of the row.

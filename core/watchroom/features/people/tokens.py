@@ -94,7 +94,7 @@ class Tokens:
         return not people.is_closed or people.find(agent) is not None
 
     def list(self, agent: str = "") -> list[TokenInfo]:
-        """Return all tokens, or those of ``agent``, sorted by agent and id."""
+        """Return all tokens, or the tokens of ``agent``, sorted by agent and id."""
         found = []
         for head in self._store.journal.heads(ZONE, f"{agent}/" if agent else ""):
             made = self._store.journal.version(ZONE, head.path, 1)

@@ -208,7 +208,8 @@ _FIND_EXEC: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 
 def find_runs(name: str, words: list[str]) -> Run:
-    """Return what the command ``words`` runs. ``name``: the program's name without its folder."""
+    """Return the scripts and commands that the command ``words`` runs. ``name``: the program's name without
+    its folder."""
     special = _SPECIAL.get(name)
     if special is not None:
         return special(words)
@@ -315,7 +316,8 @@ def _find_option_values(words: list[str], letter: str) -> Iterator[str]:
 
 
 def _expand_shell(words: list[str]) -> Run:
-    """Return what a shell runs. The first word that is not an option is a script or a script file."""
+    """Return the script that a shell runs. The first word that is not an option is a script or a script
+    file."""
     has_script, index = False, 1
     while index < len(words):
         word = words[index]
@@ -339,7 +341,8 @@ def _expand_shell(words: list[str]) -> Run:
 
 
 def _expand_source(words: list[str]) -> Run:
-    """Return what the sourcing of a file runs. That is unknown only if another command writes the file."""
+    """Return the script that a sourced file contains. It is unknown only if another command writes the
+    file."""
     name = words[1] if len(words) > 1 else "-"
     return Run(reads_input=bool(_STANDARD_INPUT.fullmatch(name)) or name == "-s", is_unknown=OUTPUT in name)
 
@@ -390,7 +393,7 @@ def _expand_command(words: list[str]) -> Run:
 
 
 def _expand_joined(words: list[str]) -> Run:
-    """Return what a program runs that joins its arguments into a script."""
+    """Return the script of a program that joins its arguments into a script."""
     programs, is_unknown = _find_programs(words, 0)
     return Run(scripts=tuple(" ".join(words[index:]) for index in programs), is_unknown=is_unknown)
 

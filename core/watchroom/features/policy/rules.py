@@ -382,7 +382,7 @@ class _Call:
 
     @cached_property
     def parts(self) -> tuple[CommandParts, ...]:
-        """What each command could run. Used by rules that deny or ask."""
+        """The parts of each command that it could run. Used by rules that deny or ask."""
         # The parsers are loaded on demand, because few policies have rules with commands.
         from watchroom.features.policy.shell_reader import split_command
 

@@ -306,7 +306,7 @@ def _switched(
 
 
 def _exists(off: frozenset[int], versions: Sequence[PathVersion], before: str | None) -> bool:
-    """Return whether the file exists if the versions ``off`` are off: by the newest creation or deletion that
+    """Return whether the file exists without the versions ``off``: after the newest creation or deletion that
     stays on."""
     exists = was = before is not None
     for each in versions:
@@ -318,13 +318,13 @@ def _exists(off: frozenset[int], versions: Sequence[PathVersion], before: str | 
 
 
 def _last_brought(off: frozenset[int], versions: Sequence[PathVersion], start: PathVersion) -> PathVersion:
-    """Return the last version that stays on if the versions ``off`` are off. Reverts are skipped."""
+    """Return the last version except the versions ``off`` and reverts, ``start`` if there is none."""
     brought = (each for each in reversed(versions) if each.number not in off and not each.is_revert)
     return next(brought, start)
 
 
 def _is_executable(off: frozenset[int], versions: Sequence[PathVersion], start: PathVersion) -> bool:
-    """Return whether the file is executable if the versions ``off`` are off, by the last change of this that
+    """Return whether the file is executable without the versions ``off``: after the last change of this that
     stays on."""
     found = was = start.executable
     for each in versions:

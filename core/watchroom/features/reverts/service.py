@@ -133,7 +133,7 @@ class Reverts:
         done, head = self._store.write(
             call.with_tool(REVERT_WORK).write(ZONE, revert, record.dump(), expected=1)
         )
-        # Another process may have finished it meanwhile. Then its row counts.
+        # Another process may have finished it. Then the row of that process counts.
         return RevertOutcome(revert, record, done if done.outcome == "ok" or head is None else head)
 
     def finish_all(self) -> None:

@@ -46,8 +46,8 @@ _TASK: Final = "task "
 def row_address(row: Row) -> str | None:
     """Return the address to which ``row`` is delivered; None if the row was refused or has no address.
 
-    A message goes to an agent or a session, the end of a request to its session, and the spawn or the end of
-    an agent to its task (`task_address`).
+    A message goes to an agent or a session. The end of a request goes to its session. The spawn or the end of
+    an agent goes to its task (`task_address`).
     """
     if row.outcome != "ok":
         return None

@@ -59,7 +59,7 @@ class DiskUsage(NamedTuple):
 
 
 class FolderScan(NamedTuple):
-    """The regular files in a task's folder by path, without those of git.
+    """The regular files in a task's folder by path, without git's own files.
 
     - ``repositories``: the folders with a ``.git``.
     - ``unreadable``: folders that cannot be read.

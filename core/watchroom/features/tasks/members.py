@@ -268,8 +268,12 @@ class Members:
     def _ancestry(
         self, agent: str, task: str, config: Config, heads: _Heads
     ) -> tuple[list[Agent], dict[str, Row], set[tuple[Zone, str]]]:
-        """Return the agent and its ancestors in its task that are in ``heads``, the rows that spawned them,
-        and the paths whose heads are needed for all of them."""
+        """Return the ancestry of ``agent`` in its task.
+
+        - the agent, its parent, and so on, as far as ``heads`` has them
+        - the rows that spawned them
+        - the paths of all heads that this method needs
+        """
         chain: list[Agent] = []
         spawned: dict[str, Row] = {}
         needed = {*HEADS, (AGENT, agent)}

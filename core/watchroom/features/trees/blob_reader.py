@@ -64,7 +64,7 @@ class BlobReader:
             self._start()
 
     def close(self) -> None:
-        """End the processes. They are started anew when needed: call this when attributes have changed."""
+        """End the processes. They are started again when needed: call this when attributes have changed."""
         with self._lock:
             self._is_stuck = False
             self._close()
@@ -91,7 +91,7 @@ class BlobReader:
         return found | self._git.read_blobs(rest, entries=entries)
 
     def _read_plain(self, blobs: Mapping[str, str]) -> dict[str, bytes | None]:
-        """Return the contents of ``blobs``, by path; empty if git cannot read them here."""
+        """Return the contents of ``blobs``, by path; empty if git's long-running process cannot read them."""
         try:
             processes = self._start()
             sizes = _read_sizes(processes.sizes, set(blobs.values()), self._seconds)

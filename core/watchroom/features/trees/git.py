@@ -366,7 +366,7 @@ class GitTree:
         """Commit ``parent`` with ``files`` changed, and return the id of the commit.
 
         - ``files``: the files as they are in the tree, by path. None deletes a file.
-        - ``author``: ``NAME <EMAIL>``. The committer is the person whom git's settings name.
+        - ``author``: ``NAME <EMAIL>``. The committer comes from git's settings.
         - ``branch``: a new branch. None commits onto the checked-out branch, or a detached HEAD.
         - ``parent``: the id of the expected HEAD; empty if there is none.
 
@@ -374,8 +374,8 @@ class GitTree:
         Staged lines of others stay staged, except for lines that conflict with the commit. Returns ``parent``
         if nothing differs from it.
 
-        Raises `GitBusy` during a rebase or a merge, if the index is locked, or if HEAD is not ``parent``,
-        `InvalidRepository` if ``branch`` exists or is not a valid name, and `GitError`.
+        Raises `GitBusy` during a rebase or a merge, if the index is locked, or if HEAD is not ``parent``.
+        Raises `InvalidRepository` if ``branch`` exists or is not a valid name. Raises `GitError`.
         """
         request = CommitRequest(files, message, author, branch, parent)
         return GitWriter(self.folder, self.git).commit(request, self.read_state)

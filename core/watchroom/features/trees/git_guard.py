@@ -24,7 +24,7 @@ GuardRule: TypeAlias = Literal[
 ]
 """Why a command is refused.
 
-- ``branch``: it changes the files of the tree to those of another branch or commit.
+- ``branch``: it checks out files of another branch or commit in the tree.
 - ``discard``: it discards uncommitted changes of files.
 - ``history``: it moves the branch, and changes files.
 - ``stage_all``, ``commit_all``: it also takes changes of others.

@@ -275,7 +275,7 @@ class _Source:
 
     @property
     def line_end(self) -> str:
-        """The line end for new lines: that of the first line."""
+        """The line end for new lines: the line end of the first line."""
         return self._ends[0] if self._ends else "\n"
 
     def choose_start(self, at: int, changed: int, end: int) -> int:

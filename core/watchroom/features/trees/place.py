@@ -1,4 +1,4 @@
-"""Where a repository and its workspace are, found by reading files. No child process is started.
+"""Finds a repository and its workspace by reading files. Starts no child process.
 
 The workspace of a repository is an ordinary workspace in its common git folder. All working trees find it
 there, no clone copies it, and ``git clean`` and ``git gc`` leave it alone.

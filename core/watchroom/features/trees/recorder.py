@@ -68,7 +68,7 @@ class Window(NamedTuple):
 
 
 class Busy(NamedTuple):
-    """What agents are doing in a tree.
+    """The current work of agents in a tree.
 
     - ``windows``: the running commands. One of their agents made the changes.
     - ``leased``: the names of files that agents' own tools are writing. They are compared later.
@@ -305,7 +305,7 @@ class TreeRecorder:
         return self.stamp(change.name) == change.stamp
 
     def remember(self, name: str, content: FileContent | None, row: Row) -> None:
-        """Note that the file ``name`` has ``content``, which equals the version ``row``."""
+        """Remember that the file ``name`` has ``content``, which equals the version ``row``."""
         if content is None or row.version is None:
             self._known.pop(name, None)
         elif time.time_ns() - content.stamp.changed > _SETTLED_NANOSECONDS:

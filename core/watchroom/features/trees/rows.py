@@ -49,8 +49,8 @@ GRADES: Final[tuple[Grade, ...]] = get_args(Grade)
 GRADE: Final = "grade"
 CANDIDATES: Final = "candidates"
 CLIENT_CALL_ID: Final = "client_call_id"
-"""The fields of a version's detail: its `Grade`, the agents that may have made it, and the client's id of its
-call."""
+"""The fields of a version's detail: its `Grade`, the agents that may have made it, and the client's id for
+the call."""
 
 
 class Tree(NamedTuple):

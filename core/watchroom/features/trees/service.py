@@ -84,7 +84,7 @@ class Trees:
         self._leases: dict[tuple[str, str], Holder] = {}
         """By tree and name of the file."""
         self._leased: dict[Holder, float] = {}
-        """When each holder got its leases, by `time.monotonic`."""
+        """The time at which each holder got its leases, by `time.monotonic`."""
         self._released = Condition(self._lock)
 
     @property
@@ -263,7 +263,7 @@ class Trees:
     # -- commands
 
     def open_window(self, window: Window) -> None:
-        """Note that a command runs. Changes from now on may be its work."""
+        """Remember that a command runs. Changes from now on may be its work."""
         self.refresh_all()
         with self._lock:
             self._windows.setdefault(window, [])
@@ -305,8 +305,8 @@ class Trees:
     def lease(self, file: TreeFile, holder: Holder, seconds: float) -> Holder | None:
         """Give ``holder`` the only right to write ``file``. Wait at most ``seconds`` for another holder.
 
-        Return the other holder if it still has the lease, else None. A lease ends after a minute, because
-        clients do not report every call that is not made.
+        Return the other holder if it still has the lease, else None. A lease ends after a minute, because a
+        client may drop a call without reporting this.
         """
         key = (file.tree.id, file.name)
         with self._released:

@@ -23,7 +23,7 @@ class FileWrite(NamedTuple):
 
 
 class NewText(NamedTuple):
-    """A replacement for a call's own text, because others changed the file meanwhile.
+    """A replacement for a call's own text, because others have changed the file.
 
     - ``path``: as the call gives it.
     - ``before``: the newest text of the file.

@@ -1,4 +1,4 @@
-"""Decides about writes to files that others may have changed meanwhile. Pure.
+"""Decides about writes to files that others may have changed since they were read. Pure.
 
 An agent's client asks before it writes. `decide` compares three versions of the file: the newest version
 (``head``), the version that the agent saw, and the text that it is about to write.

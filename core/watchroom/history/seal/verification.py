@@ -139,9 +139,9 @@ class _Found:
     def __init__(self) -> None:
         self.size = 0
         self.states: dict[int, tuple[bytes, int]] = {0: (EMPTY_ROOT, 0)}
-        """For each size, the root and the row number of the last leaf."""
+        """For each size in leaves, the root and the row number of the last leaf."""
         self.next_leaves: dict[int, int] = {}
-        """For each size, the row number of the next leaf, if there is one."""
+        """For each size, the row number of the first leaf after it, if there is one."""
         self.of_journal: list[int] = []
         """For each row about the journal itself, the number of leaves before the row."""
 

@@ -173,7 +173,7 @@ class IndexReader:
         return Found(found)
 
     def best(self, expression: str, after: int, until: int, among: int, limit: int, deadline: float) -> Found:
-        """Return the best ``limit`` of the newest ``among`` rows that match ``expression``, best first."""
+        """Return the best rows for ``expression``, best first: ``limit`` of the ``among`` newest matches."""
         newest = self.newest(expression, after, until, among, deadline)
         if not newest.rows:
             return newest

@@ -111,7 +111,7 @@ class Cursor:
         return True
 
     def _is_past(self, seq: int) -> bool:
-        """Whether the cursor is past row ``seq``. Another process may move it meanwhile: torn reads are
+        """Whether the cursor is past row ``seq``. Another process may move it at any time: torn reads are
         detected by reading twice."""
         first, second = self.seq, self.seq
         return first is not None and first == second and first >= seq

@@ -113,7 +113,7 @@ class CheckoutHost:
             only_first: Only if there is no host yet.
 
         Returns:
-            The row. Its outcome is ``conflict`` if another checkout became the host meanwhile.
+            The row. Its outcome is ``conflict`` if another checkout became the host first.
 
         Raises:
             JournalError: The row cannot be read or made.

@@ -155,8 +155,8 @@ class Materializer:
         return self.folder.is_blocked(place(zone, path))
 
     def other_spelling(self, zone: Zone, path: str) -> str | None:
-        """Return the existing file whose name differs from that of ``path`` in ``zone`` only by case. None if
-        there is none, or if the disk distinguishes case."""
+        """Return the existing file whose name differs from ``path`` in ``zone`` only by case. None if there
+        is none, or if the disk distinguishes case."""
         parts = checkpoint_place(zone, path) if zone in CHECKPOINTS else place(zone, path)
         other = self.folder.other_spelling(parts)
         return None if other is None else "/".join(other)
@@ -189,7 +189,7 @@ class Materializer:
             self.derived.catch_up()
 
     def add(self, drafts: Sequence[Draft], appended: Sequence[Appended]) -> None:
-        """Note that this process appended ``appended``, the outcomes of ``drafts`` in the same order."""
+        """Remember that this process appended ``appended``, the outcomes of ``drafts`` in the same order."""
         is_derived = False
         for draft, (row, head) in zip(drafts, appended, strict=True):
             if row.version is not None and has_files(row.zone):
@@ -448,7 +448,8 @@ class Materializer:
             self._append([Note(SYSTEM, LAY_OUT_TOOL, row.zone, row.path, detail={"row": row.seq})])
 
     def layout_failure(self, row: Row) -> str:
-        """The reason why this process could not write the files of ``row``; empty if it could."""
+        """The reason why this process could not write the files of ``row``; empty if the last attempt did not
+        fail."""
         return self._failures.get(row.seq, "")
 
     def _note_failures(self, failed: Sequence[tuple[Row, OSError]]) -> None:

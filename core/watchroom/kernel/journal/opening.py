@@ -45,7 +45,7 @@ def open_journal(where: str | os.PathLike[str], platform: Platform | None = None
 
     - ``where``: the path of a SQLite file, or ``postgresql://…`` for a database on a server (extra
       ``postgres``).
-    - ``platform``: the operating system, by default that of this machine.
+    - ``platform``: the operating system, default: this machine's.
 
     Raise `ExtraMissing` if the extra is not installed, `JournalError` if the scheme of the address is
     unknown, and the errors of the backend.

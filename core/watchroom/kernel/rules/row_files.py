@@ -45,7 +45,7 @@ _SHOWN: Final = 120
 def find_flaw(zone: str, path: str) -> str | None:
     """Return the rule that ``path`` in ``zone`` breaks; None if it breaks none, or the zone has no files.
 
-    `path_flaw` in PostgreSQL decides the same: `tests/laws/test_path_rules.py` compares both.
+    `path_flaw` in PostgreSQL implements the same rules: `tests/laws/test_path_rules.py` compares both.
     """
     if zone == "private":
         owner, _, name = path.partition("/")

@@ -136,7 +136,7 @@ class LandlockBackend(SupervisedBackend):
 
 
 def _protected_and_hidden(folder: int, path: str) -> list[Parts]:
-    """Return the paths that a command cannot change, and those that it cannot read.
+    """Return the paths that a command cannot change, and the paths that it cannot read.
 
     A workspace's own folder is included if it contains more than half-written files of this task. A command
     cannot read it.

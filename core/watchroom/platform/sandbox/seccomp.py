@@ -175,7 +175,7 @@ _ATTRIBUTES: Final = (0x40086602, 0x40087602, 0x401C5820, 0x40806685)
 """Calls that change a file that is only open for reading: FS_IOC_SETFLAGS, FS_IOC_SETVERSION,
 FS_IOC_FSSETXATTR, FS_IOC_ENABLE_VERITY."""
 _DATAGRAMS: Final = 2
-"""A bit in the socket types that can reach other sockets even from a pair."""
+"""This bit is set in the types of sockets that can reach other sockets, even from a pair."""
 
 _KILL: Final = 0x80000000
 _NOTIFY: Final = 0x7FC00000

@@ -52,7 +52,7 @@ class ChatAgent:
     """Asks its model and runs the calls of its answers until it answers without a call.
 
     - ``tools``: offered to the model. `watchroom.features.sessions.runtime.tool` makes them from functions.
-    - ``model_runtime``: the model, default that of the `RuntimeConfig`.
+    - ``model_runtime``: default: the model of the `RuntimeConfig`.
     - ``system``: sent before the session's messages, and not recorded among them.
     - ``model``, ``options``: as in `ModelPayload`.
     - ``policies``: which calls need an approval. People are asked about these calls together, after the other
@@ -156,7 +156,7 @@ class ChatAgent:
 
 
 def _check_policies(policies: Policies, tools: Mapping[str, AgentTool], live: LiveTools | None) -> None:
-    """Raise `InvalidTool` if a policy's name is almost that of a tool. Other unknown names are accepted,
+    """Raise `InvalidTool` if a policy has almost the same name as a tool. Other unknown names are accepted,
     because they can name live tools or tools of another agent with the same policies."""
     for name in policies.tools:
         if name in tools or (live is not None and live.find(name) is not None):

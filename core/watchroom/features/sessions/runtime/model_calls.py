@@ -41,7 +41,7 @@ _BYTES_PER_TOKEN: Final = 4
 
 
 class ModelExecutor:
-    """Asks the model of ``agent``, default that of ``config``. ``policies`` decide which tools are
+    """Asks the model of ``agent``, default: the model of ``config``. ``policies`` decide which tools are
     offered."""
 
     def __init__(self, agent: AgentProgram, config: RuntimeConfig, policies: ToolPolicies) -> None:

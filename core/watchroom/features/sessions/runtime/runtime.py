@@ -50,8 +50,9 @@ _WITHOUT_CALL: Final = frozenset(
 class AgentRuntime:
     """Takes steps of ``agent`` with ``config``.
 
-    Executors of the agent override those of ``config``, which override the built-in ones. One runtime can
-    take steps of many sessions concurrently. `Sessions` records steps as rows, which survive a crash.
+    Executors of the agent override executors of ``config``, and these override the built-in executors. One
+    runtime can take steps of many sessions concurrently. `Sessions` records steps as rows, which survive a
+    crash.
 
     Example::
 

@@ -113,7 +113,7 @@ class Sessions:
         session that was stopped by an error tries again. If a person resumed it or wrote to it since, the
         count of steps restarts. Any other process that still runs the session can no longer write steps.
         Raise `SessionNotFound`, `InvalidAgentId`, `InvalidSession`. Raise `SessionTaken` if another process
-        takes a step meanwhile.
+        takes the next step first.
         """
         path = _path(agent_id, session_id)
         threads = self._threads_of(config)

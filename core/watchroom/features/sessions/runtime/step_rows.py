@@ -1,7 +1,7 @@
 """Encodes the runtime's states as the content of rows, and decodes them. Pure.
 
-The format is that of `watchroom.features.sessions.rows`. Consecutive pieces of streamed text are one entry.
-The final state in ``done`` is left out, because it is the state itself.
+`watchroom.features.sessions.rows` defines the format. Consecutive pieces of streamed text are one entry. The
+final state in ``done`` is left out, because it is the state itself.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def decode_initial_state(text: str) -> AgentState:
 
 def encode_step(before: AgentState, after: AgentState) -> str:
     """Return the content of the row of the step from ``before`` to ``after``. The events of ``after`` begin
-    with those of ``before``."""
+    with the events of ``before``."""
     kept = _common_length(before.messages, after.messages)
     changed = {name for name in _FIELDS if getattr(before, name) != getattr(after, name)}
     return encode_record(

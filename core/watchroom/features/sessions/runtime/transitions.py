@@ -39,7 +39,7 @@ from watchroom.texts import Language, catalogue
 def apply_answer(state: AgentState, answer: Answer, by: str, language: Language = "en") -> StepResult:
     """Return the step in which ``by`` (``human:NAME``) answers the request of ``state``.
 
-    Approved calls run in the next steps. The model gets the reason of a rejection at once. It gets the
+    Approved calls run in the next steps. The model gets the reason of a rejection immediately. It gets the
     message with an approval together with the call's result. An expired answer rejects all calls.
     ``language``: the language of texts for the model. Raise `NotWaiting`, `InvalidAnswer`.
     """

@@ -66,8 +66,8 @@ class SqliteJournal(SqlReads):
     """`Journal` in the SQLite file at ``path``, which is created if it does not exist. May be used from any
     thread.
 
-    ``platform``: the operating system, default that of this machine. Raise `JournalTooNew` if a newer
-    Watchroom wrote the file, and `JournalError` if it is not a journal.
+    ``platform``: the operating system, default: this machine's. Raise `JournalTooNew` if a newer Watchroom
+    wrote the file, and `JournalError` if it is not a journal.
     """
 
     dialect = SQLITE

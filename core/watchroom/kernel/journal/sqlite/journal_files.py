@@ -195,7 +195,7 @@ def _copy(connection: sqlite3.Connection, target: str) -> str:
 
 
 def _copy_elsewhere(path: str) -> str:
-    """Return a path for the copy of a journal whose folder does not exist."""
+    """Return a path in the person's state folder for a copy, because the journal's folder does not exist."""
     from platformdirs import user_state_path
 
     folder = user_state_path("watchroom", appauthor=False) / "kept"

@@ -21,7 +21,7 @@ def _asked(fields: Sequence[str]) -> str:
 
 SQLITE: Final = Dialect(
     schema="",
-    # A join would look up the large contents even for rows with their own content, and SQLite compares a key
+    # A join would look up the large contents even for rows with their own content. SQLite then compares a key
     # with the whole record that it passes, regardless of its size.
     content="CAST(ifnull(r.content,"
     "(SELECT contents.content FROM contents WHERE contents.sha256=r.sha256)) AS BLOB)",

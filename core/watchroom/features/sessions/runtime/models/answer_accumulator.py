@@ -212,7 +212,8 @@ def _drop_nones(given: object, depth: int) -> object:
 
 
 def describe_validation_error(error: ValidationError, most: int = 1) -> str:
-    """Return the first problems in ``error`` without the invalid values. ``most``: maximum, default 1."""
+    """Return the first problems in ``error`` without the invalid values. ``most``: maximum number of
+    problems, default 1."""
     problems = error.errors(include_url=False, include_context=False, include_input=False)[:most]
     texts = [": ".join(filter(None, (".".join(map(str, each["loc"])), each["msg"]))) for each in problems]
     return validation.escape_unstorable("; ".join(texts), _MAX_DESCRIPTION)

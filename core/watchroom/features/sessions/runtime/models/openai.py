@@ -36,11 +36,11 @@ class Timeouts(NamedTuple):
 
     connect: float = 10.0
     first: float = 300.0
-    """Until the first byte of an answer. A local model can read a long conversation for minutes."""
+    """The wait for the first byte of an answer. A local model can read a long conversation for minutes."""
     stall: float = 60.0
-    """Until each further byte, including keep-alives."""
+    """The wait for each further byte, including keep-alives."""
     linger: float = 2.0
-    """Until the usage and the end of the stream, after a complete answer."""
+    """The wait for the usage and the end of the stream, after a complete answer."""
 
 
 _TIMEOUTS: Final = Timeouts()
