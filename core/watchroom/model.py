@@ -174,7 +174,8 @@ CLIENT_CALL: Final = "client_call"
 """The tool of a session's row that ends a call of a client's own tool. The detail has the call; see
 `watchroom.features.sessions.rows`."""
 CLIENT_DENIED: Final = "client_call_denied"
-"""The tool of such a row if a rule or a person refused the call."""
+"""The tool of a session's row that ends a call of a client's own tool if a rule or a person refused the
+call."""
 CLIENT_CALLS: Final = (CLIENT_CALL, CLIENT_DENIED)
 PAUSE: Final = "pause_agent"
 RESUME: Final = "resume_agent"

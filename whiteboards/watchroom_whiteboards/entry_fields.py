@@ -86,7 +86,7 @@ def parse_field(entry: ListEntry) -> EntryField | None:
 
 
 def parse_time(value: str) -> datetime | None:
-    """Parse a time in ISO 8601 with a time zone. Return None if ``value`` is not one."""
+    """Parse a time in ISO 8601 with a time zone. Return None if ``value`` is not such a time."""
     try:
         moment = datetime.fromisoformat(value)
     except ValueError:
@@ -95,7 +95,7 @@ def parse_time(value: str) -> datetime | None:
 
 
 def parse_progress(value: str) -> int | None:
-    """Parse a percentage from 0 to 100. Return None if ``value`` is not one."""
+    """Parse a percentage from 0 to 100. Return None if ``value`` is not a percentage."""
     digits = value.removesuffix("%").removesuffix("％").strip()
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 3):
         return None

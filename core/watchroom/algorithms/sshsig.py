@@ -91,7 +91,7 @@ class PublicKey(NamedTuple):
 
     @property
     def is_touched(self) -> bool:
-        """Whether it is in a FIDO2 device, which must be touched for each signature."""
+        """Whether the key is in a FIDO2 device, which must be touched for each signature."""
         return bool(self.application)
 
     @property

@@ -4,8 +4,8 @@ Rows are copied with their numbers and contents, so the journal of a fork is com
 moved and backed up without the original. The original may continue or be deleted.
 
 - Not copied: logins, tokens, enrolments and seals.
-- A fork has its own id, and records its parent's id. A decision signed later in one does not count in the
-  other.
+- A fork has its own id, and records its parent's id. A decision that is signed in the fork does not
+  count in the original, and vice versa.
 - A fork is open. Its config file has the settings that were in effect, signed or not.
 - No process runs in a fork. Board locks are released, unfinished commands are recorded as interrupted, and
   sessions can be resumed.

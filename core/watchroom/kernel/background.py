@@ -109,9 +109,9 @@ class Background:
         self._listeners: list[Callable[[], None]] = []
         self._has_appended = False
         self._jobs: dict[str, tuple[float, Callable[[], object]]] = {}
-        """By key: the due time (by `time.monotonic`), and the job."""
+        """The due time (by `time.monotonic`) and the job, by key."""
         self._rested: dict[str, float] = {}
-        """By key: the earliest time for the next run."""
+        """The earliest time for the next run, by key."""
         self._running = Lock()
         """Held while jobs run."""
         self._timers: list[_Timer] = []

@@ -176,7 +176,7 @@ class _AcpRun:
         self._is_resumed.set()
         self._paused_by = ""
         self._refusals: dict[str, str] = {}
-        """By the id of an unfinished refused call, the code of the reason."""
+        """The codes of the reasons of unfinished refused calls, by the id of the call."""
         self._has_cut_turn = False
         self._is_ready = asyncio.Event()
         """Cleared after a failed turn, until a person resumes the agent or a message arrives."""
@@ -428,7 +428,7 @@ class _AcpRun:
         """Record that the turn failed for ``reason``. Send no prompt until a resume or a message.
 
         ``again``: prompts to send again then, before the waiting messages. None if the client has already
-        responded to them. Then it is asked to try again.
+        responded to them. In this case the client is asked to try again.
         """
         reason = validation.escape_unstorable(reason, _MAX_REASON)
         if self._must_end.is_set():

@@ -170,8 +170,8 @@ class AgentClaims:
         return AgentNotFree(agent=owner, client=self._client)
 
     def _choose(self, claims: Sequence[_Claim], owner: str) -> str:
-        """Return ``owner`` if no other client works as it. If ``owner`` is empty, return the first agent
-        without another client."""
+        """Return ``owner`` if no other client works as this agent. If ``owner`` is empty, return the first
+        agent without another client."""
         # If the client has ended, only its session identifies its agent.
         is_open = not owner and self._process.is_alive
         for agent in self._agents if is_open else [each for each in self._agents if each == owner]:

@@ -223,7 +223,7 @@ class OpenCalls:
         self._workspace = workspace
         self._agent = agent
         self._calls: dict[tuple[str, str], OpenCall] = {}
-        """By the path of the session and the id of the call."""
+        """The open calls, by the path of the session and the id of the call."""
 
     def add(self, session: ClientSession, call: OpenCall) -> None:
         """Store ``call`` of ``session``, and replace earlier data about it."""

@@ -149,8 +149,8 @@ def _key(kind: str, key: str) -> str:
 
 
 def describe_use(event: Event) -> ToolUse:
-    """Return the effects of the call of ``event`` on files: before the call the intended ones, after it the
-    actual ones."""
+    """Return the effects of the call of ``event`` on files: the intended effects before the call, the actual
+    effects after it."""
     tool, given = text_of(event, "tool_name"), object_of(event, "tool_input")
     done = object_of(event, "tool_response")
     path = absolute_path(event, text_of(given, "file_path") or text_of(given, "notebook_path"))

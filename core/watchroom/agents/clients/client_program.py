@@ -42,7 +42,7 @@ _CONNECT_SECONDS = 2.0
 _START_SECONDS = 10.0
 """Timeout for the start of a service, in seconds."""
 _HOOK_START_SECONDS = 5.0
-"""The same for a hook, which can work without a service."""
+"""Timeout for the start of a service for a hook, in seconds. A hook can also work without a service."""
 _START_AGAIN_SECONDS = 2.0
 """Seconds after which a service that does not respond is started again."""
 LOCK = "service.lock"

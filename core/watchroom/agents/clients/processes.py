@@ -110,8 +110,8 @@ def _agent_of_ancestor(root: str, processes: Mapping[int, ProcessInfo], process:
 
 
 def _served_agent(process: ProcessInfo, root: str) -> str | None:
-    """Return the agents that ``process`` serves in the workspace at ``root``, in the format of their mark;
-    None if it is not such a server."""
+    """Return the agents that ``process`` serves in the workspace at ``root``, as `format_mark` writes them.
+    None if it is not a server of that workspace."""
     arguments = process.arguments
     starts = [
         position + 1

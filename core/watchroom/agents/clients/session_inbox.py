@@ -35,10 +35,10 @@ class SessionInbox:
         self._workspace = workspace
         self._agent = agent
         self.prompted: dict[str, int] = {}
-        """By session path, the row of the newest prompt that this process has seen."""
+        """The row of the newest prompt that this process has seen, by session path."""
         self._lock = Lock()
         self._read: dict[str, tuple[int, Controls]] = {}
-        """By session path, the newest row that was read, and the controls as of this row."""
+        """The newest row that was read and the controls as of this row, by session path."""
 
     def controls(self, session: ClientSession, main: str) -> Controls:
         """Return the controls of ``session``, which is the session at ``main`` or one of its subagents.

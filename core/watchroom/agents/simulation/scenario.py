@@ -267,7 +267,7 @@ class Actor(_Table):
     """An agent.
 
     - ``first``: routines that it plays once, in order.
-    - ``then``: routines with weights. After ``first``, it repeatedly chooses one at random.
+    - ``then``: routines with weights. After ``first``, it repeatedly chooses a routine at random.
     - ``pace``: the range of seconds before each call, at speed 1.
     """
 

@@ -283,7 +283,8 @@ class _Session:
             self._template.values[as_text(self._template.fill(name))] = value
 
     def _text(self, name: str, own: str | Sequence[str]) -> str:
-        """Return ``own``, or one of several texts in it. By default, return the scenario's text ``name``."""
+        """Return ``own``, or a random text of several. If ``own`` is empty, return the scenario's text
+        ``name``."""
         return self._template.text(own) if own else as_text(self._template.fill("${text." + name + "}"))
 
     def _pause(self, step: Step | None) -> float:

@@ -37,13 +37,13 @@ class _Kind(IntEnum):
     """The texts, known or current, that contain a run of characters."""
 
     SEEN = 0
-    """Both texts, unchanged since the reader last looked."""
+    """Characters in both texts, unchanged since the reader last looked."""
     OWN = 1
-    """Both texts; the reader wrote them after looking."""
+    """Characters in both texts that the reader wrote after looking."""
     GONE = 2
-    """Only the known text; others deleted them."""
+    """Characters only in the known text, because others deleted them."""
     NEW = 3
-    """Only the current text; others wrote them."""
+    """Characters only in the current text, because others wrote them."""
 
 
 _Segment: TypeAlias = tuple[_Kind, int]

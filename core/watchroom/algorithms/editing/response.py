@@ -130,5 +130,5 @@ class OperationResult(_Frozen, Generic[T]):
 
     @property
     def ok(self) -> bool:
-        """Whether it succeeded."""
+        """Whether the update succeeded."""
         return not self.error_code

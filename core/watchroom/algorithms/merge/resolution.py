@@ -314,7 +314,7 @@ class _Piece(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it can be cut anywhere, because all sides and the result are equal."""
+        """Whether the piece can be cut anywhere, because all sides and the result are equal."""
         return self.region.kind == "unchanged" and self.region.choice is None
 
 

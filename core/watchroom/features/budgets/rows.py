@@ -18,7 +18,7 @@ _MARK: Final = f'"{USED}": '
 PARENT: Final = "parent"
 """The field of a subagent's steps with the path of the session that started it."""
 SHARED_ID: Final = 40
-"""Characters of its parent's id at the start of the id of a subagent's session."""
+"""Number of characters of the parent's id with which the id of a subagent's session begins."""
 _PARENT_MARK: Final = f'"{PARENT}": "'
 
 

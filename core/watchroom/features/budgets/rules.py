@@ -166,7 +166,8 @@ def _with_amount(
 def _newest(
     named: Mapping[tuple[BudgetScope, str], Mapping[Measure, float]],
 ) -> dict[tuple[BudgetScope, str], Mapping[Measure, float]]:
-    """Return the newest `_MAX_NAMED` owners of each scope. Each session with a raised budget adds one."""
+    """Return the newest `_MAX_NAMED` owners of each scope. Each session with a raised budget adds an
+    owner."""
     kept: dict[tuple[BudgetScope, str], Mapping[Measure, float]] = {}
     counts = dict.fromkeys(SCOPES, 0)
     for key in reversed(list(named)):

@@ -90,7 +90,7 @@ class BudgetControl:
         self._lock = Lock()
 
     def check(self, agent: str, session: str = "", steps_from: int = 0) -> list[BudgetUse]:
-        """Return the budgets of an agent that are nearly or fully used up, reached ones first.
+        """Return the budgets of an agent that are nearly or fully used up, reached budgets first.
 
         - ``agent``: the agent. The budgets of its task and of the team are included.
         - ``session``: the path of its session, default none. The session's subagents are included.
@@ -360,5 +360,5 @@ class BudgetControl:
 
 
 def _is_true(asked: BudgetUse, used: float) -> bool:
-    """Whether at least the used amount in ``asked``, which comes from a request, is really ``used``."""
+    """Whether the amount ``used`` reaches the used amount that ``asked``, the data of a request, claims."""
     return asked.used <= used + _TOLERANCE

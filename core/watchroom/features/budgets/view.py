@@ -114,9 +114,9 @@ class BudgetProjection:
         self._budgets = Budgets()
         self._task_of: Mapping[str, str] = MappingProxyType({})
         self._heads: dict[str, Row] = {}
-        """By session, its newest step if that was not read yet."""
+        """The newest step of each session, if it was not read yet."""
         self._sessions: dict[str, dict[str, Used]] = {}
-        """By agent and session."""
+        """The usage, by agent and session."""
         self._agents: dict[str, Used] = {}
         self._current: tuple[BudgetUse, ...] = ()
         self._changed = False

@@ -52,11 +52,11 @@ class BufferRecord(NamedTuple):
 
     @property
     def source(self) -> str:
-        """``ZONE:PATH``, with the path as its agent sees it."""
+        """The source as ``ZONE:PATH``. The path has the form that the agent uses."""
         return f"{self.zone}:{strip_owner(self.zone, self.path)}"
 
     def detail(self) -> dict[str, Json]:
-        """Return the detail of its row."""
+        """Return the detail of the record's row."""
         return {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in self._asdict().items()

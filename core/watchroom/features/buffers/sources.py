@@ -52,7 +52,7 @@ class BoundSource(NamedTuple):
 
     @property
     def label(self) -> str:
-        """``ZONE:PATH``, with the path as its agent sees it."""
+        """The source as ``ZONE:PATH``. The path has the form that the agent uses."""
         return f"{self.zone}:{strip_owner(self.zone, self.path)}"
 
 

@@ -51,7 +51,7 @@ class BufferView(NamedTuple):
 
     @property
     def source_path(self) -> str:
-        """The path of its source as its agent sees it."""
+        """The path of the source in the form that the agent uses."""
         return strip_owner(self.record.zone, self.record.path)
 
     @property

@@ -167,8 +167,8 @@ class Store:
                 raise
 
     def layout_failure(self, row: Row) -> str:
-        """Return the reason why this process could not write the file of ``row`` at its commit; empty if it
-        could."""
+        """Return the reason why this process could not write the file of ``row`` at its commit; empty if the
+        write did not fail."""
         return self.checkout.layout_failure(row)
 
     def written_over(self, row: Row) -> Row | None:

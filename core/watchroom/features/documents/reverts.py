@@ -231,7 +231,7 @@ class _Views:
 
     def __init__(self, begin: int, rows: Sequence[Row]) -> None:
         self._last: dict[tuple[str, int], int] = {}
-        """By writer and the version that it saw: the last version that needs this view."""
+        """The last version that needs a view, by the writer and the version that the writer saw."""
         for row in rows:
             seen = _seen_version(row)
             if seen is not None and seen >= begin - 1:

@@ -58,7 +58,7 @@ class AgentView(NamedTuple):
     client_calls: int = 0
     """The number of calls of its client's own tools."""
     client_edits: int = 0
-    """The number of such calls that wrote files."""
+    """The number of calls of its client's own tools that wrote files."""
     activity: Mapping[int, int] = MappingProxyType({})
     session: SessionView | None = None
     request: RequestView | None = None
@@ -73,22 +73,23 @@ class AgentView(NamedTuple):
 
     @property
     def is_stopped(self) -> bool:
-        """Whether its process ended normally before its session ended. The session can be resumed."""
+        """Whether the agent's process ended normally before its session ended. The session can be resumed."""
         return not self.is_present and not self.is_lost and self.is_unfinished
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether its session has not ended."""
+        """Whether the agent's session has not ended."""
         return self.session is not None and not self.is_ended and self.session.status not in ENDED
 
     @property
     def is_unsupervised(self) -> bool:
-        """Whether no hook reports its client's current work, so that its calls cannot be held or approved."""
+        """Whether no hook reports the current work of the agent's client, so that its calls cannot be held or
+        approved."""
         return self.session is not None and self.is_unfinished and is_unsupervised(self.session.last)
 
     @property
     def is_thinking(self) -> bool:
-        """Whether its model is streaming an answer."""
+        """Whether the agent's model is streaming an answer."""
         streams = self.session.streams if self.session else None
         return streams is not None and (self.last is None or streams.seq > self.last.seq)
 

@@ -37,15 +37,15 @@ class Need(NamedTuple):
     kind: NeedKind
     key: str
     row: Row
-    """The newest row about it."""
+    """The newest row about the need."""
     against: str = ""
     """The other party of the need. For a conflict, the author of the current or the replaced version. For a
     handoff, the receiver. For lost processes and expired requests, the agents, separated by commas."""
     times: int = 1
     since: int = 0
-    """The row that opened it. A need that is opened again has another row."""
+    """The row that opened the need. A need that is opened again has another row."""
     opened_at: int = 0
-    """The time at which it was opened, in nanoseconds since the epoch."""
+    """The time at which the need was opened, in nanoseconds since the epoch."""
     deadline: int | None = None
     """The deadline for an action, in nanoseconds since the epoch; None if there is none."""
     work: OpenWork = OpenWork()
@@ -63,7 +63,7 @@ class Need(NamedTuple):
 
     @property
     def agent(self) -> str:
-        """The agent that caused it, or that should act. If there are several, the first; empty if there is
+        """The agent that caused the need, or that should act. The first of several agents; empty if there is
         none."""
         if self.kind in ("lost", "expired"):
             return self.against.partition(", ")[0]
@@ -94,7 +94,7 @@ class Need(NamedTuple):
 
     @property
     def is_acknowledgeable(self) -> bool:
-        """Whether a person can close it by marking it as seen. A conflict must be settled."""
+        """Whether a person can close the need by marking it as seen. A conflict must be settled."""
         return is_acknowledgeable(self.kind, self.row.zone)
 
 

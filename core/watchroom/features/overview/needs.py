@@ -235,7 +235,8 @@ class NeedProjection:
             )
 
     def _update_lost(self, work: Mapping[str, OpenWork]) -> None:
-        """Update the needs of lost processes with the rest of their ``work``. Close the needs without any."""
+        """Update the needs of lost processes with their remaining ``work``. Close needs without remaining
+        work."""
         for lease, need in [*self._open["lost"].items()]:
             left = work.get(lease)
             if left is None:

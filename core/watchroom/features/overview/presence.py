@@ -56,7 +56,7 @@ class _Marking:
         self._model = model
         self._leases = leases
         self._runners: dict[str, set[str]] = {}
-        """By task, the leases of the processes that last ran its agents."""
+        """The leases of the processes that last ran the agents of each task."""
         for lease, work in model.work.items():
             for task in work.tasks:
                 self._runners.setdefault(task, set()).add(lease)

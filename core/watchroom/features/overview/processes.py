@@ -56,7 +56,7 @@ class ProcessProjection:
         """The task of each agent, by the agent's id."""
         self._open_tasks: set[str] = set()
         self._lost_tasks: dict[str, set[str]] = {}
-        """By task, the leases of dead processes that ran agents of the task."""
+        """The leases of dead processes that ran agents of each task."""
         self._resumed: set[tuple[str, str]] = set()
         """Pairs of an expired lease and a task that another process has since resumed."""
         self._current: Mapping[str, OpenWork] = MappingProxyType({})

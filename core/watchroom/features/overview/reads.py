@@ -45,7 +45,7 @@ Breakage: TypeAlias = Literal["content", "missing", "differs", "unreadable"]
 
 
 class BrokenVersion(NamedTuple):
-    """The version of ``row``, and ``what`` is broken."""
+    """A broken version: its ``row``, and the broken part (``what``)."""
 
     row: Row
     what: Breakage
@@ -277,7 +277,7 @@ def _find_call(journal: Journal, row: Row, call_id: str) -> StepCall | None:
 def call_difference(arguments: str, result: str) -> str:
     """Return the changes of a call, as a unified diff of at most `MAX_DIFFERENCE` characters.
 
-    The diff comes from the ``result`` or the ``arguments`` (JSON), and is empty if neither has one. Line
+    The diff comes from the ``result`` or the ``arguments`` (JSON). It is empty if neither has a diff. Line
     numbers from arguments are relative to the passage.
     """
     given = parse_arguments(arguments)

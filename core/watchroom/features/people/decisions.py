@@ -303,8 +303,8 @@ def _find_wrong_position(row: Row, statement: Mapping[str, Json], people: People
 
 
 def _find_wrong_subject(row: Row, statement: Mapping[str, Json], evidence: Evidence) -> str:
-    """Return the rule that is broken if ``row`` is about other rows than the signed ones; empty if it is
-    not."""
+    """Return the rule that is broken if ``row`` is not about the rows that were signed; empty if it is about
+    these rows."""
     about = [[seq, leaf] for seq, leaf in _about(row.detail, evidence)]
     return "" if statement.get("about") == about else "decision_about"
 

@@ -84,7 +84,7 @@ class JournalEvidence:
         self._journal = journal
         self._lock = Lock()
         self._statements: dict[tuple[str, str, str, str, bool], tuple[int, dict[str, int]]] = {}
-        """By place: the last row that was searched, and the first row of each statement."""
+        """The last row that was searched, and the first row of each statement, by place."""
 
     def row(self, seq: int) -> Row | None:
         """Return row ``seq``, None if there is none. Raise `JournalError`."""

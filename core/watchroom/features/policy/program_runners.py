@@ -1,4 +1,4 @@
-"""Finds what programs run that run other programs, or scripts in their arguments. Pure."""
+"""Finds the other programs that a program runs, and the scripts in its arguments. Pure."""
 
 from __future__ import annotations
 

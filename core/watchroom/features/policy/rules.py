@@ -559,7 +559,7 @@ def _parse_time_zone(given: object) -> str:
         _refuse_time_zone(given)
     try:
         return ZoneInfo(given).key
-    # Unknown names raise `ZoneInfoNotFoundError` (a KeyError); names that are no valid file name the others.
+    # Unknown names raise `ZoneInfoNotFoundError` (a KeyError). Invalid file names raise the other errors.
     except (KeyError, ValueError, OSError):
         _refuse_time_zone(given)
 

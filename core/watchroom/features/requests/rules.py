@@ -1,5 +1,4 @@
-"""Derives from the arguments of a tool call which text it would write. For calls that wait for approval.
-Pure."""
+"""Derives the text that a call would write from its arguments, for calls that wait for approval. Pure."""
 
 from __future__ import annotations
 

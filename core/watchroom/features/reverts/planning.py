@@ -45,7 +45,7 @@ LISTED_ZONES: Final[tuple[Zone, ...]] = tuple(zone for zone, spec in ZONES.items
 CLIENT_EDITS: Final = "client_edit"
 """The name under which edits by clients' own tools are counted. No revert can undo them."""
 MORE_PATHS: Final = "…"
-"""Stands for further paths that a row does not list."""
+"""A mark for further paths that a row does not list."""
 MAX_CLIENT_EDITS: Final = 1000
 """Maximum number of listed files that were edited with clients' own tools."""
 MAX_PATHS: Final = 10_000
@@ -309,7 +309,7 @@ def read_record(journal: Journal, revert: str) -> RevertRecord:
 
     Raise `RevertNotFound`, `JournalDamaged` if the record cannot be read, and `JournalError`.
     """
-    # The first version is the one that a person signed; the second records the end of the revert.
+    # A person signed the first version. The second version records the end of the revert.
     row = journal.version(ZONE, revert, 1)
     if row is None:
         raise RevertNotFound(revert=revert)

@@ -74,7 +74,7 @@ class PathVersion(NamedTuple):
 
     @property
     def is_revert(self) -> bool:
-        """Whether a revert made it."""
+        """Whether a revert made the version."""
         return bool(self.took or self.gave)
 
     @property

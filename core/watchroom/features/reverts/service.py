@@ -296,7 +296,7 @@ def _conflict(revert: str, planned: PlannedPath, is_written: bool, message: str)
 
 
 def _item_drafts(call: CallContext, revert: str, item: PlannedItem) -> Iterator[Draft]:
-    """Yield the drafts by the caller that revert ``item``."""
+    """Yield the caller's drafts that revert ``item``."""
     for draft in item.drafts:
         yield call.stamp(draft._replace(actor=call.actor, detail={**(draft.detail or {}), "revert": revert}))
 

@@ -54,9 +54,9 @@ class StopAgentsParams(ParamsModel):
 
 class StopAgentsResult(ResultModel):
     rows: dict[str, int]
-    """By agent, the row that paused or resumed it."""
+    """The row that paused or resumed each agent."""
     refused: dict[str, str] | None = None
-    """By agent, the reason why it could not be paused."""
+    """The reason why an agent could not be paused, by agent."""
 
 
 @tool("stop_agents")

@@ -46,7 +46,7 @@ class SessionView(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The beginning of its first message."""
+        """The beginning of the session's first message."""
         return self.begun.message
 
 

@@ -71,8 +71,8 @@ _MAX_KNOWN_REPOSITORIES: Final = 1000
 """Maximum number of existing repositories that a command's first row lists; with more, it lists none. After a
 crash, the list shows which repositories the command created."""
 _SHORT_FILE_BYTES: Final = 8192
-"""Maximum size in bytes of a file that a command can write above the quota. The sandbox also needs to write
-some."""
+"""Maximum size in bytes of a file that a command can write once the quota is used up. It is not 0, because
+the sandbox itself needs to write small files."""
 _MIN_RECORDING_SECONDS: Final = 1.0
 """Minimum seconds for recording changes, even if the command used up its own time."""
 _OUTPUT_SECONDS: Final = 0.1
@@ -188,7 +188,7 @@ class Commands:
         self._signals: dict[str, list[_StopSignal]] = {}
         """The running commands of each agent."""
         self._concurrent: dict[str, set[str]] = {}
-        """By running command, the commands that ran in the same folder at the same time."""
+        """For each running command, the commands that ran in the same folder at the same time."""
         self._recovered: set[str] = set()
         """The tasks whose interrupted commands have received their last rows."""
 

@@ -166,7 +166,7 @@ class TaskFiles:
         self._tasks = tasks
         self._recorders: dict[str, FolderRecorder] = {}
         self._usage: dict[str, DiskUsage] = {}
-        """By task, the disk usage at the last count, plus the size of later writes."""
+        """The disk usage of each task at the last count, plus the size of later writes."""
         self._lock = Lock()
 
     def task_of(self, call: CallContext) -> str:
@@ -510,9 +510,9 @@ class FolderRecorder:
         self._store = store
         self.task = task
         self._known: dict[Parts, _Known] = {}
-        """By file, its state at the last read."""
+        """The state of each file at the last read."""
         self._authors: dict[Parts, tuple[FileStamp | None, ChangeAuthor]] = {}
-        """By pending change, the file's state at that time, and the author."""
+        """For each pending change, the file's state and the author."""
         self._noted: set[Parts] = set()
         """The unreadable folders with a row."""
 

@@ -77,7 +77,7 @@ class Members:
         self._spawned: dict[str, Row] = {}
         """The rows that spawned agents, by agent. They never change."""
         self._asked: dict[str, set[tuple[Zone, str]]] = {}
-        """By agent, the paths whose heads were needed for the last call."""
+        """The paths whose heads were needed for the last call of each agent."""
 
     def identify(self, call: CallContext, seen: NoteKey | None = None) -> CallContext:
         """Return ``call`` with the caller's task, found in one query.

@@ -171,7 +171,7 @@ class RunCommandResult(ResultModel):
     stderr: str
     exit_code: Annotated[int, Field(serialization_alias="exitCode")]
     changed: list[str] | None = None
-    """The first 100 paths of files that it created, changed or removed."""
+    """The first 100 paths of files that the command created, changed or removed."""
     more_changed: Annotated[int | None, Field(serialization_alias="moreChanged")] = None
     """The number of further paths after the first 100."""
     pending: int | None = None
@@ -179,7 +179,7 @@ class RunCommandResult(ResultModel):
     left_out: Annotated[int | None, Field(serialization_alias="leftOut")] = None
     """The number of files and folders that cannot be named or read."""
     quarantined: list[str] | None = None
-    """The first 100 git repositories that it created, which were moved away."""
+    """The first 100 git repositories that the command created, which were moved away."""
     notice: str | None = None
     """A text about ``pending``, ``left_out`` and ``quarantined``."""
     cut: bool | None = None

@@ -19,7 +19,7 @@ _MAX_COMMANDS: Final = 200
 _DELIVERED: Final = "message"
 """The kind of step by which a session receives a message."""
 _MODEL_CALLED: Final = "call_llm"
-"""The kind of step in which the model reads it."""
+"""The kind of step in which the model reads the messages."""
 
 
 class TaskView(NamedTuple):
@@ -44,7 +44,7 @@ class TaskView(NamedTuple):
 
     @property
     def folder(self) -> str:
-        """The absolute path of its folder, empty if it has none."""
+        """The absolute path of the task's folder, empty if it has none."""
         return get_text(self.row.detail, "folder")
 
     @property

@@ -1,4 +1,4 @@
-"""Who wrote which lines of a tree, in the format of Agent Trace 0.1 (https://agent-trace.dev). Pure."""
+"""The authors of the lines of a tree, in the format of Agent Trace 0.1 (https://agent-trace.dev). Pure."""
 
 from __future__ import annotations
 

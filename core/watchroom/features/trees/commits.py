@@ -79,8 +79,8 @@ class PlannedFile(NamedTuple):
 
 
 class BlockedFile(NamedTuple):
-    """A file that is left out of a commit. ``others``: the authors whose work would have to be committed with
-    it."""
+    """A file that is left out of a commit. ``others``: the authors whose uncommitted work the change depends
+    on."""
 
     path: str
     reason: BlockReason

@@ -79,7 +79,7 @@ _LFS_POINTER: Final = re.compile(
 
 
 Conversion: TypeAlias = Literal["text", "auto", "none"]
-"""How git converts line ends on add: always, only in files that look like text, or never."""
+"""The conversion of line ends when git adds a file: always, only in files that look like text, or never."""
 
 
 class IndexStamp(NamedTuple):
@@ -254,7 +254,8 @@ class GitTree:
         return found
 
     def list_committed(self, old: str, new: str) -> set[str]:
-        """Return the paths that differ between two commits. ``old``: empty for none. Raises `GitError`."""
+        """Return the paths that differ between two commits. ``old``: empty for no commit. Raises
+        `GitError`."""
         asked = ("diff-tree", "-r", "--name-only", "--no-renames", "-z")
         arguments = (*asked, old, new) if old else (*asked, "--root", "--no-commit-id", new)
         printed = self._run(*arguments).output

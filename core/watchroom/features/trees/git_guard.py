@@ -201,7 +201,7 @@ def _read_git(found: FoundCommand) -> _Git:
 
 
 def _names_own(git: _Git, index: _Index, paths: Sequence[str]) -> bool:
-    """Return whether there are ``paths``, and all of them have only own changes."""
+    """Return whether there are ``paths``, and all of them have only changes of the agent itself."""
     if not paths or git.folder is None or any(_MAGIC.search(path) for path in paths):
         return False
     return all(index.is_own(normpath(join(git.folder, path))) for path in paths)

@@ -42,7 +42,7 @@ _DELETE: Final = "*** Delete File: "
 _UPDATE: Final = "*** Update File: "
 _KINDS: Final[tuple[tuple[str, PatchKind], ...]] = ((_ADD, "add"), (_DELETE, "delete"), (_UPDATE, "update"))
 _ENVIRONMENT: Final = "*** Environment ID: "
-"""Precedes the first file: the machine that a patch is for. It is ignored here."""
+"""The start of the line that names the machine of a patch, before the first file. It is ignored here."""
 _MOVE: Final = "*** Move to: "
 _END_OF_FILE: Final = "*** End of File"
 _DOCUMENTS: Final = ("<<EOF", "<<'EOF'", '<<"EOF"')
@@ -112,7 +112,8 @@ class FilePatch(NamedTuple):
 
 
 class ShellPatch(NamedTuple):
-    """A patch in a shell command. ``folder``: where ``cd`` changes to before it; empty for none."""
+    """A patch in a shell command. ``folder``: the folder to which ``cd`` changes before the patch; empty for
+    none."""
 
     patch: str
     folder: str = ""
@@ -431,7 +432,7 @@ class _LineIndex:
 def build_add(path: str, text: str) -> FilePatch | None:
     """Return the patch that writes ``text`` to ``path``; None if Codex cannot write it.
 
-    Codex writes no other line end than a line feed, and always writes the last one.
+    Codex writes no other line end than a line feed, and always writes a final line feed.
     """
     file = FilePatch("add", path, text=text)
     try:

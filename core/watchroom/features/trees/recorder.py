@@ -143,7 +143,7 @@ class TreeRecorder:
             self._folder.close()
 
     def was_replaced(self) -> bool:
-        """Return whether the tree's path now leads to another folder, such as that of a new tree."""
+        """Return whether the tree's path now leads to another folder, such as the folder of a new tree."""
         try:
             return _identify(self.git.folder) != self._identity
         except OSError:
@@ -165,7 +165,8 @@ class TreeRecorder:
         return name if self._fits(name) else None
 
     def _fits(self, name: str) -> bool:
-        """Return whether ``name`` is short enough for the path of a row. Log the first name that is not."""
+        """Return whether ``name`` is short enough for the path of a row. Log the first name that is too
+        long."""
         if len(os.fsencode(name)) <= validation.MAX_PATH_BYTES:
             return True
         if not self._has_long_names:
@@ -598,8 +599,8 @@ class _Changes:
         return self._dirty is not None and name not in self._dirty
 
     def _needs_no_row(self, name: str) -> bool:
-        """Return whether the file ``name``, which has no rows, needs none. Git has its texts before and after
-        the change."""
+        """Return whether a change of the file ``name``, which has no rows, needs no row. Git has its texts
+        before and after the change."""
         entry = self._before.get(name)
         is_same = entry is not None and entry == self._index.get(name)
         return self._is_in_index(name) and (is_same or self._is_moved(name))

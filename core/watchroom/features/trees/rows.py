@@ -37,7 +37,7 @@ FORMATTER: Final = "formatter"
 """The tool of a version that another program, such as a formatter, made right after an agent's write."""
 
 Grade: TypeAlias = Literal["tool", "window", "shared", "external", "git"]
-"""How sure the author of a version is.
+"""The certainty about the author of a version.
 
 - ``tool``: the agent's own tool wrote it.
 - ``window``: the only command that ran was this agent's. Shown as ``~alice``.
@@ -97,7 +97,7 @@ class CommitRecord(NamedTuple):
 
     @property
     def detail(self) -> dict[str, Json]:
-        """The record as a row's detail has it."""
+        """The detail of the row of this record."""
         took: dict[str, Json] = {path: [*versions] for path, versions in self.took.items()}
         return {"branch": self.branch, "commit": self.commit, "parent": self.parent, "took": took}
 
@@ -131,7 +131,7 @@ class TryRecord(NamedTuple):
 
     @property
     def detail(self) -> dict[str, Json]:
-        """The record as a row's detail has it."""
+        """The detail of the row of this record."""
         return {
             "agents": [*self.agents],
             "command": [*self.command],

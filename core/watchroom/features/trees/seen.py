@@ -18,7 +18,7 @@ _MAX_FILES: Final = 20_000
 _MAX_VERSIONS: Final = 100
 """Maximum number of a file's newest versions that are searched for the agent's own."""
 _LINES: Final = "lines"
-"""The field of a note's detail with the ranges of lines that were read, if not all were."""
+"""The field of a note's detail with the ranges of lines that were read. Missing if all lines were read."""
 _MAX_RANGES: Final = 100
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 
@@ -41,7 +41,7 @@ class SeenVersions:
         self._store = store
         self._lock = Lock()
         self._known: OrderedDict[str, dict[str, SeenVersion]] = OrderedDict()
-        """By path of the file's rows, then by agent."""
+        """The versions that agents saw: by the path of the file's rows, then by agent."""
 
     def note(self, agent: str, path: str, version: int, lines: tuple[int, int] | None = None) -> None:
         """Record that ``agent`` read ``version`` of the file whose rows are at ``path``.

@@ -72,7 +72,7 @@ class Trees:
         self._platform = platform
         self._lock = RLock()
         self._recorders: dict[str, TreeRecorder] = {}
-        """By the real path of the tree's folder."""
+        """The recorders, by the real path of the tree's folder."""
         self._trials: set[str] = set()
         """Folders of trees that are not recorded, because they are copies for tries."""
         self._watchers: dict[str, TreeWatcher] = {}
@@ -82,7 +82,7 @@ class Trees:
         """The running commands, each with the rows made since it began."""
         self._listeners: list[Callable[[list[Row]], object]] = []
         self._leases: dict[tuple[str, str], Holder] = {}
-        """By tree and name of the file."""
+        """The holders of leases, by tree and name of the file."""
         self._leased: dict[Holder, float] = {}
         """The time at which each holder got its leases, by `time.monotonic`."""
         self._released = Condition(self._lock)

@@ -1,5 +1,5 @@
-"""How many commits a working tree is ahead of and behind a branch. Starts git, so do not call it on an event
-loop."""
+"""The numbers of commits by which a working tree is ahead of a branch and behind it. Starts git, so do not
+call it on an event loop."""
 
 from __future__ import annotations
 

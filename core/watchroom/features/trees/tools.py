@@ -34,7 +34,7 @@ _MAX_LISTED: Final = 1000
 
 
 class LeftOutFile(FrozenModel):
-    """A file that is not committed. ``others``: the authors whose work would have to be committed with it."""
+    """A file that is not committed. ``others``: the authors whose uncommitted work the change depends on."""
 
     path: str
     reason: str
@@ -83,7 +83,7 @@ def commit_agent(context: ToolContext, params: CommitAgentParams) -> CommitAgent
 
 
 class TryAgentParams(ParamsModel):
-    """The work and the command, a list of the program and its arguments. ``tree``, ``agents``: as in
+    """The work and the command. ``command``: the program and its arguments. ``tree``, ``agents``: as in
     `CommitAgentParams`."""
 
     tree: Name

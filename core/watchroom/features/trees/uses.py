@@ -38,7 +38,8 @@ class NewText(NamedTuple):
 class ToolUse(NamedTuple):
     """The intended effects of a call.
 
-    - ``kind``: ``read`` and ``write`` name files. A ``command`` can change any. ``nothing`` changes none.
+    - ``kind``: ``read`` and ``write`` name files. A ``command`` can change any file. ``nothing`` changes no
+      file.
     - ``writes``: the writes, for ``write``.
     - ``path``: the file, for ``read``.
     - ``command``: the command line of a shell; empty for other tools that can change any file.

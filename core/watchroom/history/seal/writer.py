@@ -21,7 +21,7 @@ from watchroom.platform.signing import Signer
 CLAIM: Final = "checkpoints"
 """The claim of the process that writes seals."""
 MAX_UNSEALED_ROWS: Final = 1_000
-"""Number of rows without a seal after which a seal is written."""
+"""A seal is written after this number of rows without a seal."""
 MAX_UNSEALED_SECONDS: Final = 60
 """Seconds after which a row without a seal gets a seal."""
 _NANOSECONDS: Final = 1_000_000_000

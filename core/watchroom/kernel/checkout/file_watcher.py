@@ -126,7 +126,7 @@ class FileWatcher:
                     hints.compare(self._check, self._scan)
 
     def _changes(self, run: _Run, hints: _Hints) -> Generator[TreeChanges]:
-        """Yield changes, and empty ones when ``hints`` are due."""
+        """Yield changes. When ``hints`` are due, also yield an object without changes."""
         try:
             yield from self._tree_changes(run, hints)
         except OSError as error:

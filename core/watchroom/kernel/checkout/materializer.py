@@ -484,7 +484,8 @@ class Materializer:
 
 
 def _is_obstacle(error: OSError) -> bool:
-    """Return whether something other than a file, or other than a folder above it, is at the place."""
+    """Return whether ``error`` reports an obstacle: an entry at the place that is not a file, or an entry
+    above it that is not a folder."""
     if isinstance(error, ScratchUnavailable):
         return False
     return isinstance(error, NotAFile) or error.errno in _OBSTACLES

@@ -75,7 +75,7 @@ class Snapshot(NamedTuple):
 
 
 class SnapshotStore(Protocol):
-    """Snapshots, so that readers need not begin at the first row. Any may be deleted at any moment."""
+    """Snapshots, so that readers need not begin at the first row. Any snapshot may be deleted at any time."""
 
     def newest(self, form: str, *, as_of: int | None = None) -> Snapshot | None:
         """Return the newest snapshot of the format ``form`` (at or before row ``as_of``, if given), or None.

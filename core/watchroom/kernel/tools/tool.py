@@ -28,7 +28,7 @@ from watchroom.texts import Language, catalogue
 ToolsetName: TypeAlias = Zone
 """The zone in which the tools of the set act."""
 Audience: TypeAlias = Literal["everyone", "agents", "people"]
-"""Who may use a tool."""
+"""The callers that may use a tool."""
 CORE_TEXTS: Final = "watchroom.texts"
 
 P = TypeVar("P", bound=ParamsModel)
@@ -87,20 +87,20 @@ class Tool(Generic[P, R]):
 
     @property
     def text_key(self) -> str:
-        """The prefix of its keys in the catalogue."""
+        """The prefix of the tool's keys in the catalogue."""
         return f"tool.{self.text_name or self.name}"
 
     @property
     def zone(self) -> Zone:
-        """The zone of its rows."""
+        """The zone of the tool's rows."""
         return self.row_zone or self.toolset
 
     def is_for(self, *, human: bool) -> bool:
-        """Return whether people (``human``) or agents may use it."""
+        """Return whether people (``human``) or agents may use the tool."""
         return self.audience in ("everyone", "people" if human else "agents")
 
     def title(self, language: Language) -> str:
-        """Return its title in ``language``."""
+        """Return the tool's title in ``language``."""
         return catalogue(language, self.texts)(f"{self.text_key}.title", **self.text_values)
 
 

@@ -148,7 +148,7 @@ class SandboxBackend(ABC):
 
     name: ClassVar[str]
     counts_own_processes: ClassVar[bool] = False
-    """Whether the kernel counts a command's processes separately from the user's others."""
+    """Whether the kernel counts a command's processes separately from other processes of the user."""
     protects_git: ClassVar[bool] = False
     """Whether a command cannot create a ``.git`` at the top of its folder."""
     supports_proxy: ClassVar[bool] = False

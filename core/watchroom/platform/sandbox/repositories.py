@@ -20,7 +20,8 @@ from watchroom.platform.disk import MAX_DEPTH, Parts
 
 GIT_FOLDER: Final = ".git"
 CONTROL_FOLDER: Final = ".watchroom"
-"""A workspace's own folder, or the folder of a task's half-written files. Commands must use neither."""
+"""A workspace's own folder, or the folder of a task's half-written files. Commands must not use these
+folders."""
 _HEAD: Final = "head"
 _COMMON: Final = "commondir"
 _BARE_ENTRIES: Final = frozenset({_HEAD, _COMMON, "objects", "refs"})
@@ -44,7 +45,7 @@ class Repository(NamedTuple):
 
     @property
     def is_link(self) -> bool:
-        """Whether its ``.git`` is a symlink."""
+        """Whether the repository's ``.git`` is a symlink."""
         return self.identity.startswith(_LINK)
 
 

@@ -42,7 +42,7 @@ class ServedWorkspace:
         self._watchers: set[asyncio.Task[None]] = set()
 
     def was_replaced(self) -> bool:
-        """Return whether the folder now contains another workspace, such as that of a new clone."""
+        """Return whether the folder now contains another workspace, such as the workspace of a new clone."""
         found = _identify(self.workspace)
         return found is not None and found != self._identity
 

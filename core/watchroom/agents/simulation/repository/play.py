@@ -22,7 +22,7 @@ _FIRST_PAUSE: Final = (0.2, 2.0)
 _PAUSE: Final = (1.5, 3.5)
 """Minimum and maximum seconds before each step."""
 _READING_SHARE: Final = 0.5
-"""The fraction of these seconds before a file is read."""
+"""The pause before a file is read, as a fraction of the pause before other steps."""
 _POLL_SECONDS: Final = 0.02
 """Seconds between checks whether a turn has ended: the hook that ends it can wait for hours."""
 _END_SECONDS: Final = 5.0

@@ -157,8 +157,8 @@ class LiveTools(Protocol):
     def condense(self, tool: str, content: str, *, is_newest: bool) -> str:
         """Return ``content``, a result of ``tool``, in short form, because the model also gets the view.
 
-        ``is_newest``: the model has not answered since the result. Return ``content`` if the tool is not one
-        of these. The result depends only on the arguments. Must be fast.
+        ``is_newest``: the model has not answered since the result. Return ``content`` if the tool is not a
+        live tool. The result depends only on the arguments. Must be fast.
         """
         ...
 
@@ -167,7 +167,8 @@ class AgentProgram(Protocol):
     """Decides what an agent does next.
 
     It may also have ``executors`` (by kind of instruction) and a ``model_runtime``, which override the
-    configuration. It may have ``policies``. The stricter of these and the configuration's policies applies.
+    configuration. It may have ``policies``. Of these and the configuration's policies, the stricter policy
+    applies.
     """
 
     @property

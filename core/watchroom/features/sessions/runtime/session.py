@@ -113,7 +113,8 @@ class Session:
         self._inbox: list[SessionRecord] = []
         self._messages: deque[SessionRecord] = deque()
         self.first_row = 0
-        """Its first row. Instructions to the agent before this row are not for this session."""
+        """The first row of the session. Instructions to the agent before this row are not for this
+        session."""
         self._end_row: Row | None = None
         self._answers_at_end = 0
         self.on_waiting: Callable[[], None] | None = None
@@ -228,7 +229,7 @@ class Session:
         return since
 
     async def _drop_unconfirmed(self) -> None:
-        """Drop the approvals that no person gave, and commit that as a step."""
+        """Drop the approvals that no person gave, and record this in a step."""
         if not has_approvals(self._state):
             return
         kept = await self._in_pool(self._approvals.keep_confirmed, self._state)

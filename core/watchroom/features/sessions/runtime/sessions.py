@@ -1,4 +1,4 @@
-"""Begin, list and resume the sessions of a workspace."""
+"""Begins, lists and resumes the sessions of a workspace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run blocking calls in threads, and await them on the event loop."""
+"""Runs blocking calls in threads, and awaits them on the event loop."""
 
 from __future__ import annotations
 

@@ -201,7 +201,7 @@ def _apply_decisions(state: AgentState, answer: Answer, by: str, language: Langu
 
 
 def _with_notice(asked: PendingCall, decision: CallDecision, by: str, language: Language) -> PendingCall:
-    """Return ``asked`` with the messages of this approval and earlier ones."""
+    """Return ``asked`` with the messages of this approval and of earlier approvals."""
     if not decision.reason:
         return asked
     said = catalogue(language)("request.approved", by=by, reason=decision.reason)

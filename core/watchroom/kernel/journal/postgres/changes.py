@@ -1,8 +1,8 @@
 """Waits for rows of any machine. Uses the server's notifications, or polling if they do not arrive.
 
 A process has one thread and one connection for all its waits. They start after `_LISTEN_AFTER_SECONDS`, so a
-process with a single call needs neither. The same thread sends the notifications of this process. Each is a
-transaction after the append, and many appends share one.
+process with a single call does not start them. The same thread sends the notifications of this process. Each
+is a transaction after the append, and many appends share one.
 """
 
 from __future__ import annotations
