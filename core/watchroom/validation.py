@@ -56,8 +56,8 @@ LOOK_ALIKES: Final = (
     "\u2024-\u2026\u2044\u2100-\u2101\u2105-\u2106\u2215-\u2216\u2488-\u249b\u2571-\u2572\u27cb\u27cd\u29f5\u29f8-\u29f9"
     "\u33c2\u33c7\u33d8\ufe19\ufe30\ufe52\ufe68\uff0e-\uff0f\uff3c\U0001f100"
 )
-"""Characters that look like a separator or a dot, or that NFKC converts to one, as a regular expression
-class."""
+"""Characters that look like a separator or a dot, or that NFKC converts to such a character, as a regular
+expression class."""
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 _HIDDEN: Final = re.compile(f"[{HIDDEN_CHARACTERS}]")
 _LOOKS_ALIKE: Final = re.compile(f"[{LOOK_ALIKES}]")

@@ -2,8 +2,8 @@
 meaning. Pure.
 
 A line that begins with ``#`` ends every paragraph, list, quote and table. Only an open fence or HTML at top
-level can contain it. Regular expressions find the simple cases; markdown-it parses only the few lines around
-doubtful ones.
+level can contain it. Regular expressions find the simple cases; markdown-it parses only a few lines around
+doubtful places.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class CallContext:
     - ``actor``: an agent's id, or ``human:NAME``.
     - ``tool``: the tool named in the call's rows.
     - ``id``: the key of the call, chosen by its caller; empty if it has none.
-    - ``operation``: the id of an operation on a buffer; empty outside of one.
+    - ``operation``: the id of an operation on a buffer; empty for other calls.
     - ``trace``: the trace of the caller, if it has one.
     - ``conditions``: the conditions for a write of the call, because a person approved exactly this write.
     - ``caller``: data about the caller; None outside of a toolbox.

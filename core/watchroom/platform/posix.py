@@ -55,7 +55,7 @@ class ProcessScope(NamedTuple):
 
 
 class FileWatch(Protocol):
-    """Waits for writes to one file, by any process."""
+    """Waits until any process writes to one file."""
 
     @property
     def polls(self) -> bool:

@@ -4,7 +4,7 @@ One `Attachment` serves a client, in the service (see the attendant) or in the p
 agent comes from the client's configuration, never from an event.
 
 `Attachment._answer_call` answers a call, after all waits. A pause, a budget and a question share the deadline
-of the hook, which only `hook_deadline` computes. After a wait for one of them, all are checked again.
+of the hook, which only `hook_deadline` computes. After each wait, all three are checked again.
 """
 
 from __future__ import annotations

@@ -307,7 +307,7 @@ class RequestQueue:
 async def wait_for_version(workspace: Workspace, zone: Zone, path: str, version: int, seconds: float) -> bool:
     """Wait until ``path`` in ``zone`` has ``version`` or a later version, written by any process.
 
-    ``seconds``: timeout. Returns False after it.
+    Returns False after ``seconds``.
     """
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
 

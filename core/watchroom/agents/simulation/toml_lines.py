@@ -69,7 +69,7 @@ def _begin_table(
 
 
 def _names(lexeme: str) -> list[str]:
-    """Return the names in ``lexeme``, a key or a part of one."""
+    """Return the names in ``lexeme``, a key or a part of a key."""
     if lexeme[0] in "\"'":
         return [lexeme[1:-1]]
     return [name for name in lexeme.split(".") if name not in ("", "[")]

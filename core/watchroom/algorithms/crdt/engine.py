@@ -166,8 +166,8 @@ class Engine:
             raise _to_invalid_state(error) from error
 
     def merge_updates(self, updates: Sequence[bytes]) -> None:
-        """Merge ``updates`` in order. Raise `InvalidState` if an update is malformed. Others may then have
-        been merged.
+        """Merge ``updates`` in order. Raise `InvalidState` if an update is malformed. Other updates may then
+        have been merged.
 
         Each separately merged concurrent update costs a walk through the history, so updates are merged in
         batches. A long run in a batch takes quadratic time, so a large update that builds on all earlier

@@ -65,7 +65,7 @@ class Text:
 
     Positions count code points and are clamped to the text (FILES-E7). A delta is
     ``{"ops": base64, "by": replica}``. A state is ``{"history": base64 of zlib, "by": [replica, …]}``, with
-    ``"waiting"`` if some updates depend on missing ones. The history is unpacked on first use.
+    ``"waiting"`` if some updates depend on missing updates. The history is unpacked on first use.
     """
 
     __slots__ = ("_engine", "_on_change", "_packed", "_replicas", "_value")

@@ -82,7 +82,7 @@ class BufferMessages:
         return self._texts(f"editing.summary.{code}", buffer=self.name, **values)
 
     def guidance(self, code: str, **values: object) -> str | None:
-        """Return guidance for the next step; None if none is needed."""
+        """Return guidance for the next step; None if no guidance is needed."""
         key = f"editing.guidance.{code}"
         return self._texts(key, buffer=self.name, **values) if key in self._texts else None
 

@@ -95,7 +95,7 @@ class TextEditCandidate(_Frozen):
 class TextEditResponse(_Frozen):
     """The response of a tool (EDIT-4.1).
 
-    - ``guidance``: the next step; None if none is needed.
+    - ``guidance``: the next step; None if no step is needed.
     - ``candidates``: the occurrences to choose from, if any.
     - ``code``: identifies the summary and the guidance.
     - ``diff``: a unified diff, only from `DataSourceBinding.diff`.

@@ -214,7 +214,7 @@ class Toolbox:
         ``policy_denied``. If the policy requires an approval and ``approved`` is empty, the call is refused
         as ``policy_approval_required``. No error is raised for any arguments.
         """
-        # Callers in other languages can pass other types than the annotated ones.
+        # Callers in other languages can pass other types than the annotations allow.
         name = validation.escape_unstorable(tool_name, 1000) if isinstance(tool_name, str) else "?"  # type: ignore[redundant-expr]
         # Only for an approved call: a repeated call without approval gets its answer at once.
         turn = self._claim_approved(call) if call and approved else nullcontext()

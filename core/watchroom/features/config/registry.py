@@ -88,7 +88,8 @@ class Registry:
         return self._current().written
 
     def settings(self) -> tuple[int, Config | None]:
-        """Return the newest version of the signed settings, and the settings; None if none are in force."""
+        """Return the newest version of the signed settings, and the settings; None if no signed settings are
+        in force."""
         newest = self._current()
         return newest.signed, newest.settings
 

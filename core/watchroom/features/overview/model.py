@@ -256,7 +256,8 @@ def urgent_needs(model: Model, now: int) -> tuple[Need, ...]:
 
 
 def _stalled(model: Model, late: Sequence[Need], now: int) -> list[Need]:
-    """Return one need for each agent that ignores its overdue handoffs ``late``: the oldest of them."""
+    """Return one need for each agent that ignores its overdue handoffs ``late``. The need is for the oldest
+    handoff."""
     horizon = now - int(STALLED_SECONDS * 1e9)
     waiting: dict[str, Need] = {}
     for need in late:

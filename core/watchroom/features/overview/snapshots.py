@@ -1,4 +1,4 @@
-"""Snapshots of the fold: writes them, and starts a fold from one.
+"""Snapshots of the fold: writes snapshots, and starts a fold from a snapshot.
 
 A snapshot is used only if its checksum, its format and its last row are correct. Otherwise the fold begins at
 the snapshot before it. As ``python -m watchroom.features.overview.snapshots``, this module writes the missing

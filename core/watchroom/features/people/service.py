@@ -326,7 +326,7 @@ class DecisionSigning:
         return self.signer is None and tool in DECISION_TOOLS and self._people.current().is_closed
 
     def close(self) -> None:
-        """Lock the key if one is unlocked."""
+        """Lock the unlocked key, if there is one."""
         if self.signer is not None:
             self.signer.lock()
             self.signer = None

@@ -165,7 +165,7 @@ _DOUBT_OF: Final[dict[str, DoubtKind]] = {
 
 
 def _parse_commands(text: str) -> list[str]:
-    """Return the words of each simple command. Raise `_Doubtful` if one is not understood."""
+    """Return the words of each simple command. Raise `_Doubtful` if a command is not understood."""
     commands: list[str] = []
     words: list[str] = []
     needs_command = True

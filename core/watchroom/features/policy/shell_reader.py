@@ -246,7 +246,8 @@ class _Collector:
         """Record the end of the list of commands."""
 
     def add_doubt(self, doubt: Doubt) -> None:
-        """Record why the text is not understood. Only the first doubt counts; hints raise none."""
+        """Record why the text is not understood. Only the first doubt counts. Ignore it while a hint is
+        parsed."""
         if not self._is_hint:
             self.doubt = self.doubt or doubt
 

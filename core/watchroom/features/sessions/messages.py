@@ -19,7 +19,7 @@ from watchroom.model import MESSAGE, Json, Note
 
 _AGENTS: Final = "agent"
 _MAX_MESSAGES: Final = 20
-"""Maximum number of messages in one hand-over. Later messages follow with the next one."""
+"""Maximum number of messages in one hand-over. Later messages follow in the next hand-over."""
 _MAX_CHARACTERS: Final = 50_000
 """Maximum characters in one hand-over. The first message is always included."""
 
@@ -98,7 +98,7 @@ class Handover:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no taken message is still unrecorded."""
+        """Whether all taken messages are recorded."""
         return not self._taken
 
     def take(self, path: str) -> list[SessionRecord]:

@@ -158,7 +158,7 @@ class TaskFiles:
     - `WorkspaceNotBound`: the caller has no open task with a folder.
     - `InvalidWorkspace`: the folder belongs to the system.
     - `OtherMachine`: the folder is on another machine.
-    - `PathTraversalBlocked`, `InvalidPath`: the path of a method that takes one is refused.
+    - `PathTraversalBlocked`, `InvalidPath`: a path that was passed is refused.
     """
 
     def __init__(self, store: Store, tasks: Tasks) -> None:

@@ -140,7 +140,7 @@ def _enclosing(folder: str, deadline: float) -> _Repository | None:
 
 
 def _is_repository(git: str) -> bool:
-    """Return whether the ``.git`` at ``git`` is a repository, or a file with the path of one."""
+    """Return whether the ``.git`` at ``git`` is a repository, or a file with the path of a repository."""
     try:
         if os.path.isdir(git):
             return is_git_folder({each.casefold() for each in os.listdir(git)})

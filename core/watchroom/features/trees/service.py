@@ -55,7 +55,8 @@ class Holder(NamedTuple):
 
 
 class Trees:
-    """The working trees of a repository. Empty unless the workspace is in one. May be used from any thread.
+    """The working trees of a repository. Empty unless the workspace is in a repository. May be used from any
+    thread.
 
     - ``store``: the rows.
     - ``root``: the workspace's folder, ``watchroom`` in the git folder that all trees share.

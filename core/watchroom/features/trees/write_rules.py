@@ -49,7 +49,7 @@ MAX_NOTICES: Final = 10
 RefusalCode: TypeAlias = Literal["stale_write", "never_seen", "passage_gone", "merge_conflict", "deleted"]
 """Why a write is refused.
 
-- ``stale_write``: others changed the file, and the write cannot be merged with that.
+- ``stale_write``: others changed the file, and the write cannot be merged with their changes.
 - ``never_seen``: the file is the work of others, and the agent has not read it.
 - ``passage_gone``: others changed the text that the edit or the hunks replace.
 - ``merge_conflict``: others changed the same lines.
@@ -500,7 +500,7 @@ class ChangeNotice(NamedTuple):
 
     - ``line_count``: the number of changed lines.
     - ``is_deleted``: the file was deleted.
-    - ``moved_to``: the path of a new file with the content of the deleted one; empty for none.
+    - ``moved_to``: the path of a new file with the content of the deleted file; empty for none.
     """
 
     path: str

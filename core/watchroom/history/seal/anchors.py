@@ -137,7 +137,7 @@ class KeyPins:
         self._folder = os.path.join(state, _FOLDER)
 
     def read(self, workspace: str) -> frozenset[str] | None:
-        """Return the keys pinned for ``workspace``, None if none were ever pinned. Raise OSError."""
+        """Return the keys pinned for ``workspace``, None if no keys were ever pinned. Raise OSError."""
         try:
             with open(self._file(workspace), "rb") as file:
                 lines = file.read(_MAX_KEYS_BYTES).decode("ascii", "replace").splitlines()

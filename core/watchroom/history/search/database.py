@@ -222,7 +222,7 @@ class IndexWriter:
         return _state_of(self._connection)
 
     def add(self, entries: Sequence[Entry], seq: int, digest: str) -> None:
-        """Index ``entries`` in one transaction. They are complete up to row ``seq``, whose digest is
+        """Index ``entries`` in one transaction. The index is then complete up to row ``seq``, whose digest is
         ``digest``."""
         with self._connection:
             if entries:

@@ -121,7 +121,7 @@ class Changes(Protocol):
         ...
 
     def wake(self) -> None:
-        """End the wait, or the next one if no thread waits."""
+        """End the wait, or the next wait if no thread waits."""
         ...
 
     def close(self) -> None:

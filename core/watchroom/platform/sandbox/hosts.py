@@ -12,8 +12,7 @@ _PATTERN: Final = re.compile(rf"(\*\.)?({_LABEL}\.)*{_LABEL}")
 
 
 def is_pattern(text: str) -> bool:
-    """Return whether ``text`` is a host name, or ``*.`` and a host name. The latter matches all
-    subdomains."""
+    """Return whether ``text`` is a host name, or ``*.`` and a host name, which matches all subdomains."""
     return len(text) <= _MAX_LENGTH and _PATTERN.fullmatch(text) is not None
 
 

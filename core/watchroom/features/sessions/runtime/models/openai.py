@@ -54,7 +54,7 @@ class OpenAICompatible:
     - ``api_key``, ``headers``: sent with each request. They never appear in an error.
     - ``max_answer_bytes``: the maximum size of an answer's body, default 128 MiB.
     - ``include_usage``: whether to ask for token counts, which some servers refuse. Default True.
-    - ``client``: the HTTP client. By default, one is opened on first use and closed by `aclose`.
+    - ``client``: the HTTP client. By default, a client is opened on first use and closed by `aclose`.
 
     Connections are shared by all requests. Use one instance on one event loop.
 
@@ -101,7 +101,7 @@ class OpenAICompatible:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the connections. Answers that are arriving fail; a later request opens new ones."""
+        """Close the connections. Answers that are arriving fail; a later request opens new connections."""
         client, self._own = self._own, None
         if client is not None:
             await client.aclose()
