@@ -58,7 +58,7 @@ class BoardTask(NamedTuple):
 
 
 class BoardNegotiation(NamedTuple):
-    """A negotiation. ``conclusion`` is empty until there is one."""
+    """A negotiation. ``conclusion`` is empty before the end of the negotiation."""
 
     line: int
     id: str

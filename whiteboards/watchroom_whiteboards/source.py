@@ -46,7 +46,7 @@ class BoardSource:
     def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:
         """Replace the text of the board. Return the new version.
 
-        - ``expected``: the version that must be the current one.
+        - ``expected``: the version that must be current.
         - ``message``: a description of the change.
         - ``edit``: the row of the external edit that must be on disk, 0 for none.
 

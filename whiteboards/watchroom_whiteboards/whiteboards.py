@@ -291,7 +291,7 @@ class Whiteboards:
         """Write the text of ``version`` of the board ``name`` as a new version. Return its row.
 
         - ``message``: the reason.
-        - ``expected``: the version that must be the current one, default: any.
+        - ``expected``: the version that must be current, default: any.
 
         Raises `VersionNotFound`, and the errors of `write`.
         """

@@ -26,8 +26,7 @@ _MARK: Final = re.compile(f"[{''.join(sorted(MARKS))}]")
 _FIRST_WORD_END: Final = re.compile(f"[ {WORDS}]")
 _WILDCARD: Final = re.compile("[*?]")
 _MAX_COMPILED: Final = 2048
-"""Maximum number of compiled patterns that are kept: at least as many as the largest policy has patterns of
-one kind."""
+"""Maximum number of compiled patterns that are kept. No policy has more patterns of one kind."""
 
 
 def matches_text(pattern: str, text: str) -> bool:

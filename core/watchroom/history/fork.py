@@ -1,4 +1,4 @@
-"""Creates a new workspace from a past moment of another one, with its agents and tasks.
+"""Creates a new workspace from a past moment of another workspace, with its agents and tasks.
 
 Rows are copied with their numbers and contents, so the journal of a fork is complete. It can be verified,
 moved and backed up without the original. The original may continue or be deleted.

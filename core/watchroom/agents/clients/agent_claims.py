@@ -50,8 +50,8 @@ class WorkingClient(NamedTuple):
 
 
 class _Claim(NamedTuple):
-    """The claim that the client with the process ``pid`` works as ``agent``, or has only reserved it (not
-    ``is_used``)."""
+    """The claim of the client with the process ``pid`` to ``agent``. If not ``is_used``, the agent is only
+    reserved."""
 
     agent: str
     pid: int

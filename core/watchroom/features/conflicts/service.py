@@ -63,7 +63,7 @@ class Conflicts:
         """Settle ``conflicts`` by committing ``content`` as the next version of the shared file or board
         ``path``.
 
-        - ``expected``: the version that must be the current one.
+        - ``expected``: the version that must be current.
         - ``conflicts``: the row numbers of conflicts on this path.
         - ``message``: stored in the version's row.
 

@@ -51,7 +51,7 @@ class SharedFiles:
     ) -> Row:
         """Commit ``content`` as the next version of ``path``.
 
-        - ``expected``: the version that must be the current one. 0: the file must not exist; -1: any version.
+        - ``expected``: the version that must be current. 0: the file must not exist; -1: any version.
         - ``message``, ``detail``: stored in the version's row; default: empty.
 
         Return the version's row. Raise `VersionConflict`, `InvalidPath`, `NotText`, `TooLarge`,
@@ -113,7 +113,7 @@ class SharedFiles:
         """Make a new version of ``path`` with the content and the mode of ``version``.
 
         - ``message``: the message of the new version's row.
-        - ``expected``: the version that must be the current one; default: the version that is current at the
+        - ``expected``: the version that must be current; default: the version that is current at the
           call.
 
         Return the new row. Raise `NotFound`, `VersionNotFound`, `VersionConflict`.
@@ -176,7 +176,7 @@ class PrivateFiles:
         """Create or replace the file ``filename`` of ``owner`` with ``content``.
 
         - ``message``: stored in the version's row; default: empty.
-        - ``expected``: the version that must be the current one; default: any.
+        - ``expected``: the version that must be current; default: any.
 
         Return the version's row. Raise `PermissionDenied` unless the caller is the owner, `VersionConflict`,
         `UnknownAgent`, `InvalidPath`, `NotText`, `TooLarge`, `PathBlocked`.

@@ -139,7 +139,7 @@ class PlannedPath(NamedTuple):
 
     - ``head``: the current version.
     - ``current``: the text of ``head``, None if it is deleted.
-    - ``base``: the version before the first reverted one, 0 if there is none.
+    - ``base``: the version before the first reverted version, 0 if there is none.
     """
 
     zone: Zone

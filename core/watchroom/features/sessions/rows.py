@@ -145,8 +145,8 @@ def takes_over(row: Row) -> bool:
 
 
 def is_unfinished(step: Row) -> bool:
-    """Whether the session whose newest step is ``step`` needs a process. A paused session needs one, because
-    only a process can resume it."""
+    """Whether the session whose newest step is ``step`` needs a process. A paused session also needs a
+    process, because only a process can resume it."""
     return any(status in step.detail_json for status in _OPEN)
 
 

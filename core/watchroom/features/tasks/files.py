@@ -233,7 +233,7 @@ class TaskFiles:
         """Create or replace the file at ``path`` with the text ``content``.
 
         - ``message``: for the row of the new version.
-        - ``expected``: the version that must be the current one; default: any.
+        - ``expected``: the version that must be current; default: any.
 
         Return the row of the new version. If git ignores the file, the row is not a version, and has only the
         checksum of the text. Raise the errors of `read` except `NotFound`, and `VersionConflict`,

@@ -102,7 +102,7 @@ def is_termination(row: Row) -> bool:
 def spawned_agent(row: Row) -> Agent:
     """Return the agent that ``row`` spawned, for its registration.
 
-    Fields that are missing or have another type are empty. The default layer is the bottom one.
+    Fields that are missing or have another type are empty. The default layer is the bottom layer.
     """
     detail = row.detail
     layer = detail.get("layer")

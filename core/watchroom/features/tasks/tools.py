@@ -44,9 +44,9 @@ class ReadFileResult(ResultModel):
     path: str
     content: str
     version: int | None = None
-    """None if git ignores the file."""
+    """The version; None if git ignores the file."""
     notice: str | None = None
-    """Set if git ignores the file."""
+    """A text, if git ignores the file."""
 
 
 @tool("read_file", path=("path",), reads_only=True)
@@ -68,12 +68,12 @@ class WriteFileResult(ResultModel):
     ok: Literal[True] = True
     path: str
     version: int | None = None
-    """None if git ignores the file."""
+    """The version; None if git ignores the file."""
     size: int
     recorded: bool | None = None
     """False if git ignores the file."""
     notice: str | None = None
-    """Set if git ignores the file."""
+    """A text, if git ignores the file."""
 
 
 @tool(WRITE_FILE, path=("path",), destroys=True, idempotent=True)
@@ -123,7 +123,7 @@ def list_files(context: ToolContext, params: ListFilesParams) -> ListFilesResult
     """Return up to 1000 entries of a folder in the caller's task, sorted by name. Raise the errors of
     `read_file`.
 
-    ``after``: list only names after this one.
+    ``after``: list only names after this name.
     """
     folder = params.path or "."
     found = context.zones.task_files.entries(context.call, folder)

@@ -239,8 +239,8 @@ class GitTree:
         return _parse_index(self._run("ls-files", "-v", "--stage", "-z").output)
 
     def find_compared(self, files: Mapping[str, FileStamp]) -> set[str]:
-        """Return the ``files`` whose stamps equal those in the index: git has written or compared them since
-        their last change. Raises `GitError`."""
+        """Return the ``files`` whose stamps equal the stamps in the index: git has written or compared them
+        since their last change. Raises `GitError`."""
         if not files:
             return set()
         names = files if len(files) <= _MAX_ARGUMENT_PATHS else ()

@@ -54,7 +54,7 @@ class ChangedFile(NamedTuple):
 
     - ``tree``, ``name``: the id of its tree, and its path there.
     - ``kind``: the kind of change since HEAD.
-    - ``authors``: who changed it, those with the most lines first.
+    - ``authors``: the authors of the changes, most lines first.
     - ``head``: the row of its newest version.
     - ``has_conflict``: a conflict on it is open.
     """

@@ -46,7 +46,7 @@ class CommitAgentParams(ParamsModel):
 
     - ``tree``: the id of the working tree.
     - ``agents``: the agents whose work is committed.
-    - ``branch``: a new branch; default the checked-out one.
+    - ``branch``: a new branch; default the checked-out branch.
     """
 
     tree: Name

@@ -115,7 +115,7 @@ class Decision(NamedTuple):
     """A decision about a write.
 
     - ``kind``: ``merged`` if the client has to write ``text`` instead.
-    - ``code``: why it is refused; None if it is not.
+    - ``code``: the reason of the refusal; None if the write is not refused.
     - ``text``: the text of the file after the write. For a refused write, the text that the agent wanted.
       None if the file is deleted or the text is unknown.
     - ``base``: the version that the agent changed, 0 for none.

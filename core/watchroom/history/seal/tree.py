@@ -1,4 +1,4 @@
-"""The Merkle tree over a journal's rows. Snapshots save reading from row 1."""
+"""The Merkle tree over a journal's rows. With a snapshot, the rows before it need not be read."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class SealWriter:
         """Write a seal if one is due. Return its row, None if none was written.
 
         No seal is written if another process holds the claim, or once ``closing`` is set. With ``at_once``, a
-        seal is due if any row lacks one. Raise `JournalError`, `WorkspaceLocked`, OSError.
+        seal is due if any row lacks a seal. Raise `JournalError`, `WorkspaceLocked`, OSError.
         """
         if self._has_ended or self._journal.last_seq() == self._rest_seq:
             return None

@@ -23,7 +23,7 @@ BLOBS_NAME: Final = "blobs.db"
 MAX_BLOB_BYTES: Final = 1024**3
 """Maximum total bytes of blobs. The oldest are removed first."""
 MIN_COUNTED_BYTES: Final = 4096
-"""Minimum bytes that a blob counts, so that the number of blobs is also limited."""
+"""A smaller blob counts as this number of bytes, so that the number of blobs is also limited."""
 
 
 class Presence(NamedTuple):

@@ -37,7 +37,7 @@ CONFIG_PATH: Final = "config.toml"
 MAX_VERSION: Final = 2**53
 """Maximum version of a path. No journal reaches it by counting."""
 MAX_STORED_BYTES: Final = 4096
-"""Maximum bytes of a path in a task's folder. Its names come from the disk."""
+"""Maximum bytes of a path in a task's folder. The names in the path come from the disk."""
 _SHOWN: Final = 120
 
 

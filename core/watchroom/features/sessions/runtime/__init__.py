@@ -1,7 +1,7 @@
 """The runtime: it runs an agent step by step, records each step, and sends the agent's requests to people
 (RUN).
 
-An `AgentProgram` decides the next `Instruction`; `ChatAgent` is the usual one. `AgentRuntime` carries an
+An `AgentProgram` decides the next `Instruction`; `ChatAgent` is the usual program. `AgentRuntime` carries an
 instruction out and returns events and a new `AgentState`. A `Session` commits each step as a row and obeys
 people's instructions; `Sessions` begins and resumes sessions. `waiting` waits for people, and `approvals`
 checks that a person gave an approval before its call runs. Start reading in `agent`, `runtime` and `session`.

@@ -24,7 +24,7 @@ class ServerSentEvent(NamedTuple):
 class EventParser:
     """Parses server-sent events. Call `feed` with all bytes in order, and `close` at the end.
 
-    ``longest_line``: maximum bytes of a line, and of all lines of one event. A longer one raises
+    ``longest_line``: maximum bytes of a line, and of all lines of one event. A longer line or event raises
     `ModelFailed`.
     """
 
