@@ -13,7 +13,7 @@ from watchroom.platform import Platform
 from watchroom.platform.process_lock import LOCK_SECONDS, ProcessLock
 
 _POLL_SECONDS: Final = 0.005
-"""Seconds to check whether the lock's holder does this process's work, before queueing for the lock."""
+"""Maximum seconds of polling before this process queues for the lock, because the holder may do its work."""
 _STEP_SECONDS: Final = 0.00005
 _LOOK_SECONDS: Final = 0.05
 """Seconds to wait for a lock after an earlier wait timed out."""
