@@ -1,4 +1,4 @@
-"""One hierarchy of errors. Each has a stable ``code``, and texts that say what happened and what to do."""
+"""The hierarchy of errors. Each error has a stable ``code``, and texts with the problem and a suggestion."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ class WatchroomError(Exception):
 
     code: ClassVar[str] = "internal_error"
     texts: ClassVar[str] = ""
-    """The name of the texts, where they are others than those of the code."""
+    """The key of the texts, if it differs from the code."""
     package: ClassVar[str] = "watchroom.texts"
-    """The package of their catalogue."""
+    """The package of the catalogue."""
     outcome: ClassVar[Outcome] = "failed"
     has_row: bool = False
-    """Whether the row of the refused call stands in the journal already where this is raised."""
+    """Whether the journal already has a row for the refused call when this is raised."""
 
     def __init__(self, **values: object) -> None:
         super().__init__()
         self.values = values
 
     def message(self, language: Language = "en") -> str:
-        """What happened, in ``language``."""
+        """Return the problem as a text in ``language``."""
         return self._text("message", language)
 
     def suggestion(self, language: Language = "en") -> str:
-        """What to do next, in ``language``."""
+        """Return a suggestion in ``language``."""
         return self._text("suggestion", language)
 
     def more(self, language: Language = "en") -> Mapping[str, Json]:
-        """Further fields of the result that the caller gets, with texts in ``language``."""
+        """Return further fields for the caller's result, with texts in ``language``."""
         return {}
 
     def _text(self, part: str, language: Language) -> str:
@@ -56,7 +56,7 @@ class WatchroomError(Exception):
 
 
 class DeniedError(WatchroomError):
-    """Base of the errors of calls that their caller may not make, or not so."""
+    """Base of the errors of calls that their caller must not make, or not in this way."""
 
     outcome: ClassVar[Outcome] = "denied"
 
@@ -80,31 +80,31 @@ class InvalidAgentId(InvalidName):
 
 
 class InvalidRole(InvalidName):
-    """A role that could be taken for another agent. Values: given, agent, other, rule."""
+    """A role could be confused with another agent. Values: given, agent, other, rule."""
 
     code = "invalid_role"
 
 
 class InvalidKey(InvalidName):
-    """A key that a map of a realtime document cannot have. Values: given, rule."""
+    """A key is not valid in a map of a realtime document. Values: given, rule."""
 
     code = "invalid_key"
 
 
 class PermissionDenied(DeniedError):
-    """A write to a place that belongs to somebody else. Values: owner."""
+    """The place belongs to somebody else. Values: owner."""
 
     code = "permission_denied"
 
 
 class PeopleOnly(PermissionDenied):
-    """A tool that only people have. Values: tool."""
+    """Only people have this tool. Values: tool."""
 
     texts = "people_only"
 
 
 class UnknownAgent(DeniedError):
-    """No agent of that id is registered. Values: agent, known."""
+    """No agent with this id is registered. Values: agent, known."""
 
     code = "unknown_agent"
 
@@ -113,61 +113,61 @@ class UnknownAgent(DeniedError):
 
 
 class TooLarge(DeniedError):
-    """A text or file beyond the size limit. Values: size, limit (bytes)."""
+    """A text or file exceeds the size limit. Values: size, limit (bytes)."""
 
     code = "too_large"
 
 
 class ValueTooLarge(TooLarge):
-    """A value that is too large to be in one result. Values: size, limit (bytes)."""
+    """A value is too large for a single result. Values: size, limit (bytes)."""
 
     texts = "value_too_large"
 
 
 class NotText(DeniedError):
-    """Content that is no text. Values: rule (not_utf8, binary, not_a_file)."""
+    """The content is not a text. Values: rule (not_utf8, binary, not_a_file)."""
 
     code = "not_text"
 
 
 class NotFound(WatchroomError):
-    """No file at that path. Values: path, zone."""
+    """There is no file at this path. Values: path, zone."""
 
     code = "file_not_found"
 
 
 class VersionNotFound(WatchroomError):
-    """A file has no such version. Values: path, version, current."""
+    """The file has no such version. Values: path, version, current."""
 
     code = "version_not_found"
 
 
 class PathBlocked(WatchroomError):
-    """A file stands where a folder is needed, or the other way round. Values: path, by."""
+    """A file exists where a folder is needed, or the other way round. Values: path, by."""
 
     code = "path_blocked"
     has_row = True
 
 
 class InvalidArguments(DeniedError):
-    """Arguments that a tool does not accept. Values: tool, problems."""
+    """A tool does not accept the arguments. Values: tool, problems."""
 
     code = "invalid_arguments"
 
 
 class UnknownTool(DeniedError):
-    """No tool of that name. Values: tool, known."""
+    """There is no tool with this name. Values: tool, known."""
 
     code = "unknown_tool"
 
 
 class VersionConflict(WatchroomError):
-    """A write that started from a version which is no longer the current one. Nothing was overwritten.
+    """A write is based on a version that is no longer the current version. Nothing was overwritten.
 
     - ``row``: the refused write in the journal.
     - ``current``, ``current_content``: the current version; None if the path has no version.
     - ``your_content``: the text of the refused write.
-    - ``write_tool``: the tool to try again with, default that of shared files.
+    - ``write_tool``: the tool for another try, default the tool of shared files.
     """
 
     code = "version_conflict"
@@ -196,63 +196,63 @@ class VersionConflict(WatchroomError):
 
 
 class HeadsMoved(WatchroomError):
-    """Drafts that were to become rows all or none, of which one would have been refused: none did. Values:
-    zone, path."""
+    """One of several drafts that must be committed together would have been refused. None was committed.
+    Values: zone, path."""
 
     code = "heads_moved"
 
 
 class BoardLeased(WatchroomError):
-    """A write to a board that somebody else has leased. Values: board, holder, seconds (until the lease
-    ends)."""
+    """Somebody else has locked the board. Values: board, holder, seconds (until the lock ends)."""
 
     code = "board_leased"
 
 
 class NotAConflict(WatchroomError):
-    """A number that is no conflict's. Values: conflict."""
+    """The number does not belong to a conflict. Values: conflict."""
 
     code = "not_a_conflict"
 
 
 class ConflictSettled(WatchroomError):
-    """A conflict that was settled before. Values: conflict."""
+    """The conflict was already settled. Values: conflict."""
 
     code = "conflict_settled"
 
 
 class OutsideConflict(WatchroomError):
-    """An edit made by hand cannot be dismissed: its file differs from the journal. Values: conflict, path."""
+    """An external edit cannot be dismissed, because its file differs from the journal. Values: conflict,
+    path."""
 
     code = "outside_conflict"
 
 
 class NoOutsideEdit(WatchroomError):
-    """No edit made by hand waits at that path. Values: path."""
+    """There is no open external edit of this path. Values: path."""
 
     code = "no_outside_edit"
 
 
 class EditedAgain(WatchroomError):
-    """There is a newer edit than the one that was to be reverted. Values: path, conflict (its number)."""
+    """There is a newer edit than the edit to revert. Values: path, conflict (its number)."""
 
     code = "edited_again"
 
 
 class NothingWaits(WatchroomError):
-    """A row that needs no attention. Values: row."""
+    """The row needs no attention. Values: row."""
 
     code = "nothing_waits"
 
 
 class CheckoutTaken(WatchroomError):
-    """The folder shows the files of another workspace. Values: folder."""
+    """The folder contains the files of another workspace. Values: folder."""
 
     code = "checkout_taken"
 
 
 class WorkspaceNotFound(WatchroomError):
-    """No workspace in that folder. Values: root."""
+    """There is no workspace in this folder. Values: root."""
 
     code = "workspace_not_found"
 
@@ -273,13 +273,13 @@ class JournalError(WatchroomError):
 
 
 class JournalDamaged(JournalError):
-    """A text in the journal cannot be read as such."""
+    """A text in the journal cannot be read."""
 
     code = "journal_damaged"
 
 
 class JournalTooNew(JournalError):
-    """The journal was written by a later version of this program. Values: found, supported."""
+    """The journal was written by a newer version of this program. Values: found, supported."""
 
     code = "journal_too_new"
 
@@ -304,7 +304,7 @@ class DiskFailed(WatchroomError):
 
 class ModelFailed(WatchroomError):
     """A model gave no complete answer. Values: reason; or ``rule``, the key of a text under ``model``, with
-    what fills that text."""
+    its placeholders."""
 
     code = "model_failed"
 
@@ -317,7 +317,7 @@ class ModelFailed(WatchroomError):
 
 
 class LlmProviderRequired(WatchroomError):
-    """An agent asks a model, and none is configured."""
+    """An agent needs a model, but none is configured."""
 
     code = "llm_provider_required"
 
@@ -329,7 +329,7 @@ class ToolNotFound(WatchroomError):
 
 
 class InvalidToolArguments(WatchroomError):
-    """A model's arguments are no JSON object. Values: tool, problem."""
+    """A model's arguments are not a JSON object. Values: tool, problem."""
 
     code = "invalid_tool_arguments"
 
@@ -341,7 +341,7 @@ class ToolFailed(WatchroomError):
 
 
 class ToolForbidden(WatchroomError):
-    """The policy does not let a tool be called. Values: tool."""
+    """The policy forbids calls of a tool. Values: tool."""
 
     code = "tool_forbidden"
 
@@ -353,15 +353,15 @@ class PolicyDenied(DeniedError):
 
 
 class PolicyApprovalRequired(DeniedError):
-    """A rule of the workspace's policy wants a person to approve of a call, and the way by which it came can
-    ask nobody. Values: tool, number (of the rule, with its name)."""
+    """A rule of the workspace's policy requires a person's approval, but the call came by a way without
+    approvals. Values: tool, number (of the rule, with its name)."""
 
     code = "policy_approval_required"
 
 
 class ApprovalOutdated(WatchroomError):
-    """What an approved call would write is not what the person was shown. ``has_row`` says whether the write
-    was refused by the journal, with a row. Values: tool."""
+    """An approved call would write another text than the person was shown. ``has_row``: whether the journal
+    refused the write, with a row. Values: tool."""
 
     code = "approval_outdated"
 
@@ -371,7 +371,7 @@ class ApprovalOutdated(WatchroomError):
 
 
 class ToolInterrupted(WatchroomError):
-    """The end of a process cut a call off, and what it had done cannot be found out. Values: tool."""
+    """The end of a process interrupted a call, and its effect cannot be determined. Values: tool."""
 
     code = "tool_interrupted"
 
@@ -383,69 +383,69 @@ class InvalidInstruction(WatchroomError):
 
 
 class NotWaiting(WatchroomError):
-    """An answer to a session that has no open request. Values: session."""
+    """The session has no open request for this answer. Values: session."""
 
     code = "not_waiting"
 
 
 class InvalidAnswer(WatchroomError):
-    """An answer that does not fit the request; ``rule`` identifies why."""
+    """An answer does not fit its request. ``rule``: the reason."""
 
     code = "invalid_answer"
 
 
 class InvalidSearch(WatchroomError):
-    """A search that names no words, or too many; ``rule`` identifies why."""
+    """A search contains no words, or too many. ``rule``: the reason."""
 
     code = "invalid_search"
 
 
 class RequestNotFound(WatchroomError):
-    """No request of that number. Values: request."""
+    """There is no request with this number. Values: request."""
 
     code = "request_not_found"
 
 
 class RequestClosed(WatchroomError):
-    """A request that was answered before, or withdrawn. Values: request, by."""
+    """The request was already answered or withdrawn. Values: request, by."""
 
     code = "request_closed"
     has_row = True
 
 
 class RequestCancelled(RequestClosed):
-    """A request whose session a person ended before it was answered. Values: request, by."""
+    """A person ended the request's session before the request was answered. Values: request, by."""
 
     texts = "request_cancelled"
 
 
 class RequestWithdrawn(RequestClosed):
-    """A request that its agent needs no answer to any more. Values: request."""
+    """The request's agent no longer needs an answer. Values: request."""
 
     texts = "request_withdrawn"
 
 
 class RequestTaken(DeniedError):
-    """Another request is at the path where this one would be. Values: path, request."""
+    """Another request is at the path of this request. Values: path, request."""
 
     code = "request_taken"
 
 
 class RequestExpired(WatchroomError):
-    """An answer after the request expired. Values: request."""
+    """The answer came after the request expired. Values: request."""
 
     code = "request_expired"
     has_row = True
 
 
 class SessionNotFound(WatchroomError):
-    """No session of that id. Values: session."""
+    """There is no session with this id. Values: session."""
 
     code = "session_not_found"
 
 
 class SessionExists(WatchroomError):
-    """A session of that id exists already. Values: session."""
+    """A session with this id already exists. Values: session."""
 
     code = "session_exists"
 
@@ -463,7 +463,7 @@ class InvalidSession(InvalidName):
 
 
 class ExtraMissing(WatchroomError):
-    """A package is not installed that comes with an extra. Values: extra, package."""
+    """A package from an optional extra is not installed. Values: extra, package."""
 
     code = "extra_missing"
 
@@ -492,15 +492,15 @@ class JournalReplaced(JournalError):
 
 
 class JournalDenied(JournalError):
-    """The server refuses the login: it is no member, may only read, or wrote in another's name. Values:
+    """The server refuses the login: it is not a member, is read-only, or wrote under another's name. Values:
     reason."""
 
     code = "journal_denied"
 
 
 class JournalHeld(JournalBusy):
-    """Another session on the journal's server holds a lock, usually that of the newest row. Values: seconds
-    (the timeout), holder."""
+    """Another session on the journal's server holds a lock, usually the lock on the newest row. Values:
+    seconds (the timeout), holder."""
 
     texts = "journal_held"
 
@@ -524,7 +524,7 @@ class JournalInUse(JournalError):
 
 
 class MoveDiffers(JournalError):
-    """The target of a move holds another row than its source. Values: seq."""
+    """The target of a move has a different row than its source. Values: seq."""
 
     code = "move_differs"
 
@@ -533,31 +533,31 @@ class MoveDiffers(JournalError):
 
 
 class InvalidBuffer(InvalidName):
-    """A name that a buffer cannot have. Values: given, rule."""
+    """The name is not valid for a buffer. Values: given, rule."""
 
     code = "invalid_buffer"
 
 
 class BufferNotFound(DeniedError):
-    """The agent has no open buffer of that name. Values: buffer, known."""
+    """The agent has no open buffer with this name. Values: buffer, known."""
 
     code = "buffer_not_found"
 
 
 class BufferTaken(DeniedError):
-    """The agent has that name, or that source, open already. Values: buffer, source."""
+    """The agent already has an open buffer with this name or source. Values: buffer, source."""
 
     code = "buffer_taken"
 
 
 class BufferUnflushed(DeniedError):
-    """A buffer with unflushed changes is only closed with ``discard``. Values: buffer."""
+    """The buffer has unflushed changes. It can only be closed with ``discard``. Values: buffer."""
 
     code = "buffer_unflushed"
 
 
 class TooManyBuffers(DeniedError):
-    """The agent has as many buffers open as it may. Values: most, known."""
+    """The agent has the maximum number of open buffers. Values: most, known."""
 
     code = "too_many_buffers"
 
@@ -611,7 +611,7 @@ class InvalidSchema(DeniedError):
 
 
 class InvalidState(DeniedError):
-    """A state or delta is malformed, or must not be merged. Values: ``rule``, ``field``."""
+    """A state or delta is malformed, or cannot be merged. Values: ``rule``, ``field``."""
 
     code = "invalid_state"
 
@@ -641,25 +641,25 @@ class NotInTask(DeniedError):
 
 
 class AgentEnded(WatchroomError):
-    """The agent has ended, or its task has: it does nothing more, and hears nothing. Values: agent."""
+    """The agent or its task has ended: it no longer acts or receives messages. Values: agent."""
 
     code = "agent_ended"
 
 
 class AgentNotOwned(PermissionDenied):
-    """An agent ends what it made, and no other; a task is ended by its first agent. Values: agent."""
+    """An agent can only end agents that it spawned. Only the first agent can end the task. Values: agent."""
 
     texts = "not_yours"
 
 
 class TaskNotOwned(PermissionDenied):
-    """An agent ends its own task, and no other one. Values: task."""
+    """An agent can only end its own task. Values: task."""
 
     texts = "not_your_task"
 
 
 class TaskInUse(WatchroomError):
-    """Somebody else lets the agents of the task work. Values: task."""
+    """Another process runs the agents of the task. Values: task."""
 
     code = "task_taken"
 
@@ -671,7 +671,7 @@ class OtherMachine(WatchroomError):
 
 
 class AgentLimitExceeded(DeniedError):
-    """A task may have no more agents, or none deeper. Values: limit (depth, agents), most."""
+    """A task has the maximum number of agents, or of layers. Values: limit (depth, agents), most."""
 
     code = "society_limit"
 
@@ -680,7 +680,7 @@ class AgentLimitExceeded(DeniedError):
 
 
 class PathTraversalBlocked(InvalidPath):
-    """The path leads or could lead out of the workspace. Values: given, rule."""
+    """The path leads or may lead out of the workspace. Values: given, rule."""
 
     code = "path_traversal_blocked"
 
@@ -701,13 +701,13 @@ class FilesSkipped(WatchroomError):
 
 
 class IgnoredFilesUnknown(WatchroomError):
-    """Git cannot report which files of a task's folder it ignores: no file is recorded. Values: reason."""
+    """Git cannot report which files of a task's folder it ignores, so no file is recorded. Values: reason."""
 
     code = "ignored_files_unknown"
 
 
 class TreeGone(WatchroomError):
-    """The working tree of a file does not exist any more. Values: tree."""
+    """The working tree of a file no longer exists. Values: tree."""
 
     code = "tree_gone"
 
@@ -737,10 +737,10 @@ _OUTPUT_FIELDS: Final = {
 
 
 class CommandError(WatchroomError):
-    """About a command. Values: exit_code and the output, if the command ran."""
+    """Base of the errors about commands. Values: exit_code and the output, if the command ran."""
 
     def more(self, language: Language = "en") -> Mapping[str, Json]:
-        """Return the output of the command and what it left. ``language`` has no effect."""
+        """Return the output of the command, and the changes that it left. ``language`` has no effect."""
         code = {"exitCode": cast("Json", self.values["exit_code"])} if "exit_code" in self.values else {}
         fields = {name: cast("Json", self.values.get(key)) for key, name in _OUTPUT_FIELDS.items()}
         return code | {name: value for name, value in fields.items() if value is not None}
@@ -789,7 +789,8 @@ class CommandTimeout(CommandError):
     has_row = True
 
     def more(self, language: Language = "en") -> Mapping[str, Json]:
-        """Return the timeout, the output of the command and what it left. ``language`` has no effect."""
+        """Return the timeout, the output of the command, and the changes that it left. ``language`` has no
+        effect."""
         seconds = cast("float", self.values["seconds"])
         return {"timedOut": True, "timeoutMs": round(seconds * 1000), **super().more(language)}
 
@@ -830,7 +831,8 @@ class CommandNotStarted(CommandFailed):
 
 
 class ProcessesUnbounded(CommandNotStarted):
-    """This process is root, and there are no control groups: nothing limits a command's number of processes.
+    """This process is root, and there are no control groups, so a command's number of processes is not
+    limited.
 
     The kernel does not count the processes of root. A fork bomb could not be stopped in time.
     """
@@ -870,7 +872,7 @@ class CommandUnanswered(CommandRejected):
 
 
 class FolderTooWide(DeniedError):
-    """The folder contains something that no command may touch, such as system files. Values: folder."""
+    """The folder contains files that no command may touch, such as system files. Values: folder."""
 
     code = "folder_too_wide"
 
@@ -882,8 +884,8 @@ class FolderTooWide(DeniedError):
 
 
 class LimitReached(WatchroomError):
-    """A session has used up what it may. Values: limit (steps, default_steps, tokens, estimated_tokens,
-    seconds, errors), most."""
+    """A session has reached a limit. Values: limit (steps, default_steps, tokens, estimated_tokens, seconds,
+    errors), most."""
 
     code = "limit_reached"
 
@@ -894,7 +896,7 @@ class LimitReached(WatchroomError):
 
 
 class BudgetReached(DeniedError):
-    """A budget is used up, and no person allowed the call. Values: used, a sentence that says how much."""
+    """A budget is used up, and no person allowed the call. Values: used (a sentence with the amounts)."""
 
     code = "budget_reached"
 
@@ -906,8 +908,8 @@ class IncompleteAnswer(WatchroomError):
 
 
 class InvalidTool(WatchroomError):
-    """A tool that no model could be offered or call, or a policy for a tool that does not exist. Values:
-    tool, rule."""
+    """A tool cannot be offered to a model or called by it, or a policy names a tool that does not exist.
+    Values: tool, rule."""
 
     code = "invalid_tool"
 
@@ -916,31 +918,31 @@ class InvalidTool(WatchroomError):
 
 
 class PersonRefused(DeniedError):
-    """Somebody cannot be enrolled or revoked so. Values: person, rule."""
+    """A person cannot be enrolled or revoked in this way. Values: person, rule."""
 
     code = "person_refused"
 
 
 class SignatureRequired(DeniedError):
-    """The workspace is closed: a decision counts only when it is signed. Values: tool."""
+    """The workspace is closed: a decision needs a signature. Values: tool."""
 
     code = "signature_required"
 
 
 class SettingsUnsigned(DeniedError):
-    """The config file says something else than the settings that were signed, which hold. Values: fields."""
+    """The config file differs from the signed settings, which are in force. Values: fields."""
 
     code = "settings_unsigned"
 
 
 class KeysNotTyped(DeniedError):
-    """A decision came by keys that a program sent to the terminal. Values: tool."""
+    """A decision was made with keys that a program sent to the terminal. Values: tool."""
 
     code = "keys_not_typed"
 
 
 class MayNotDecide(DeniedError):
-    """Somebody's decision would not count. Values: person, tool, rule."""
+    """A person's decision would not count. Values: person, tool, rule."""
 
     code = "may_not_decide"
 
@@ -955,7 +957,7 @@ class RevertNotFound(WatchroomError):
 
 
 class RevertTooLarge(WatchroomError):
-    """What is to be reverted touches more paths than one revert may. Values: most."""
+    """The revert affects more paths than the limit. Values: most."""
 
     code = "revert_too_large"
 
@@ -964,13 +966,13 @@ class RevertTooLarge(WatchroomError):
 
 
 class AgentCannotAnswer(DeniedError):
-    """A process below an agent's client gave a person's answer. Values: agent."""
+    """A process below an agent's client tried to answer for a person. Values: agent."""
 
     code = "agent_cannot_answer"
 
 
 class NoAgentLeft(DeniedError):
-    """Each agent that is attached in the folder has another client. Values: agents, client."""
+    """All agents that are attached in the folder are in use by other clients. Values: agents, client."""
 
     code = "no_agent_left"
 
@@ -997,13 +999,13 @@ class ClientDoesNotAsk(WatchroomError):
 
 
 class CallRejected(DeniedError):
-    """A person did not approve of the call. Values: reason."""
+    """A person rejected the call. Values: reason."""
 
     code = "call_rejected"
 
 
 class CallUnanswered(DeniedError):
-    """No person answered whether the call may be made."""
+    """No person decided about the call."""
 
     code = "call_unanswered"
 
@@ -1024,7 +1026,7 @@ class GitMissing(GitError):
 
 
 class InvalidRepository(GitError):
-    """A repository is not fit for the operation. Values: path, rule."""
+    """A repository is not suitable for the operation. Values: path, rule."""
 
     code = "invalid_repository"
 
@@ -1080,13 +1082,13 @@ class NoFreePorts(WatchroomError):
 
 class NothingToCommit(GitError):
     """The chosen authors have no work that can be committed. Values: blocked (paths whose changes cannot be
-    committed apart from those of others)."""
+    committed separately from others' changes)."""
 
     code = "nothing_to_commit"
 
 
 class InvalidBranch(GitError):
-    """A commit cannot be put onto a branch. Values: branch, rule."""
+    """The branch cannot take the commit. Values: branch, rule."""
 
     code = "invalid_branch"
 
@@ -1179,7 +1181,7 @@ class SessionHasEnded(WatchroomError):
 
 
 class SessionOfClient(WatchroomError):
-    """The session belongs to a client that a person started, which alone can resume it. Values: session,
+    """The session belongs to a client that a person started. Only this client can resume it. Values: session,
     client."""
 
     code = "session_of_client"

@@ -1,7 +1,7 @@
 """The vocabulary: a row of the journal, and the drafts that become rows.
 
-Rows are read by the hundred thousand and must load before anything is painted, so they are named
-tuples: immutable, typed, and cheap. What comes from outside is validated before it gets here.
+Hundreds of thousands of rows are read before the first paint, so rows are named tuples: immutable, typed, and
+cheap. Input from outside is validated before it gets here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def _refuse(self: object, *given: object, **named: object) -> NoReturn:
 
 
 class FrozenDict(dict[str, Json]):
-    """A JSON object that cannot be changed: whoever tries gets TypeError."""
+    """A JSON object that cannot be changed. An attempt raises TypeError."""
 
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse
@@ -35,7 +35,7 @@ class FrozenDict(dict[str, Json]):
 
 
 class FrozenList(list[Json]):
-    """A JSON array that cannot be changed: whoever tries gets TypeError."""
+    """A JSON array that cannot be changed. An attempt raises TypeError."""
 
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
     append = clear = extend = insert = pop = remove = reverse = sort = _refuse
@@ -51,7 +51,8 @@ class FrozenList(list[Json]):
 
 
 def frozen_json(value: Json) -> Json:
-    """A copy of ``value`` that cannot be changed at any depth; still a dict, a list or a plain value."""
+    """Return a copy of ``value`` that is immutable at every depth. It is still a dict, a list or a plain
+    value."""
     if isinstance(value, Mapping):
         return FrozenDict({key: frozen_json(each) for key, each in value.items()})
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -91,104 +92,109 @@ ActorKind: TypeAlias = Literal["agent", "human", "outside", "system"]
 SessionStatus: TypeAlias = Literal[
     "idle", "running", "waiting_for_human_input", "paused", "done", "error", "cancelled"
 ]
-"""How far an agent's session is (RUN)."""
+"""The status of an agent's session (RUN)."""
 ENDED: Final[frozenset[SessionStatus]] = frozenset({"done", "error", "cancelled"})
-"""A session that stands so takes no further step of itself."""
+"""The statuses in which a session takes no further step by itself."""
 
 OUTCOMES: Final[tuple[Outcome, ...]] = ("ok", "conflict", "denied", "failed")
 UNCHECKED: Final = -1
-"""As an expected version: write whatever the current version is."""
+"""An expected version that means: write, whatever the current version is."""
 
 OUTSIDE: Final = "outside"
-"""The actor of a change that was made to the files behind the journal's back."""
+"""The actor of an external edit."""
 SYSTEM: Final = "system"
-"""The actor of what Watchroom itself records."""
+"""The actor of rows that Watchroom itself records."""
 HUMAN_PREFIX: Final = "human:"
 
 RESOLVE: Final = "resolve_conflict"
 DISMISS: Final = "dismiss_conflict"
 REVERT: Final = "revert_outside_edit"
 REVERT_WORK: Final = "revert_work"
-"""The tool by which people revert what agents did. The detail of a version of a path names the ``revert``,
-which versions it ``took`` and ``gave``, and the checksum that the path had ``before`` (null: no file)."""
+"""The tool with which people revert agents' work. The detail of a version of a path has the ``revert``, the
+versions that it ``took`` and ``gave``, and the path's checksum ``before`` (null: no file)."""
 LOST: Final = "process_lost"
-"""The tool by which Watchroom says that a process is not there any more that had not said good-bye; the path
-is the id of its lease."""
+"""The tool of a row that reports a process that ended without releasing its lease. The path is the lease's
+id."""
 CALL: Final = "call"
 """The field of a row's detail with the id of the tool call that made the row."""
 OPERATION: Final = "operation"
 """The field of a row's detail with the id of the operation on a buffer that made the row."""
 PRESENCE: Final = "presence"
-"""The name in a row's detail: the lease of the process that runs what the row tells of."""
+"""The field of a row's detail with the presence lease of the process that runs the row's session, task or
+command."""
 CHECKOUT: Final = "checkout"
-"""The name in the detail of an edit made by hand: in which of a workspace's checkouts it was made."""
+"""The field in the detail of an external edit with the checkout in which it was made."""
 MACHINE: Final = "machine"
-"""And of the name of the machine where that checkout is."""
+"""The field with the name of the checkout's machine."""
 SETTLING_TOOLS: Final = (RESOLVE, DISMISS, REVERT)
-"""The tools by which people settle conflicts."""
+"""The tools with which people settle conflicts."""
 SETTLING_NOTES: Final = (DISMISS, REVERT)
-"""The tools by which a person settles a conflict without a new version."""
+"""The tools with which people settle conflicts without a new version."""
 SEEN: Final = "mark_as_seen"
-"""The tool by which a person says that something needs nobody any more."""
+"""The tool with which a person marks a need as seen."""
 
 SET_BUDGET: Final = "set_budget"
 BUDGET_WARNING: Final = "budget_warning"
-"""The tool by which Watchroom says that most of a budget is used."""
+"""The tool of a row that reports that most of a budget is used."""
 BUDGET_REACHED: Final = "budget_reached"
-"""The tool by which Watchroom says that a budget is used up, and which request asks people about it."""
+"""The tool of a row that reports that a budget is used up, and names the request to people about it."""
 
 CHECKPOINT: Final = "journal_checkpoint"
-"""The tool by which Watchroom says what the tree over all rows before was."""
+"""The tool of a journal seal: the tree over all earlier rows."""
 PEOPLE_LOST: Final = "people_lost"
-"""The tool by which Watchroom says that rows are gone by which people were enrolled."""
+"""The tool of a row that reports deleted enrolment rows."""
 PEOPLE_FORGOTTEN: Final = "forget_people"
-"""The tool by which a person says that this was meant."""
+"""The tool with which a person confirms that the deletion of enrolments was intended."""
 IDENTIFY: Final = "identify_workspace"
 """The tool of the row that gives a workspace its id."""
 OF_JOURNAL: Final = (CHECKPOINT, IDENTIFY)
-"""The tools by which Watchroom says something of the journal itself, of which nobody has to know."""
+"""The tools of Watchroom's rows about the journal itself. Nobody needs to see them."""
 
 SEND_ALERT: Final = "send_alert"
 """The tool by which Watchroom says that it sent an alert, or could not; the path is the target's name."""
 
 RequestKind: TypeAlias = Literal["approve", "prompt", "select"]
-"""What a request asks of a person: to approve calls, to write an answer, or to choose."""
+"""The kind of a request to a person: to approve calls, to write an answer, or to choose."""
 ASK: Final = "ask_person"
-"""The tool of a request's first row: an agent asks."""
+"""The tool of a request's first row: an agent asks a person."""
 ANSWER: Final = "answer_request"
 WITHDRAW: Final = "withdraw_request"
-"""A request ended without an answer."""
+"""The tool of a row that ends a request without an answer."""
 STREAM: Final = "llm_stream"
-"""The tool of a note within a session's step: a piece of what a model is just saying."""
+"""The tool of a note within a session's step: a piece of the answer that a model is streaming."""
 CONTINUE: Final = "continue_session"
-"""The tool of a session's row that is no step: another process goes on with it. A version, which moves the
-number of the session; where the session has ended, or a client runs it, a note."""
+"""The tool of a session's row that is not a step: another process continues the session.
+
+It is a version, which increases the session's version number. If the session has ended or is run by a client,
+it is a note.
+"""
 PRINTED: Final = "command_output"
-"""The tool of a note with a piece of what a command prints while it runs."""
+"""The tool of a note with a piece of the output of a running command."""
 CLIENT_CALL: Final = "client_call"
-"""The tool of a session's row with which a call of a client's own tool ends. The detail has the call; see
+"""The tool of a session's row that ends a call of a client's own tool. The detail has the call; see
 `watchroom.features.sessions.rows`."""
 CLIENT_DENIED: Final = "client_call_denied"
-"""The tool of such a row if the call was refused: by a rule or by a person."""
+"""The tool of a session's row that ends a call of a client's own tool if a rule or a person refused the
+call."""
 CLIENT_CALLS: Final = (CLIENT_CALL, CLIENT_DENIED)
 PAUSE: Final = "pause_agent"
 RESUME: Final = "resume_agent"
 CANCEL: Final = "cancel_agent"
 STOP_AGENTS: Final = "stop_agents"
 RELEASE_AGENTS: Final = "release_agents"
-"""The tools by which a person pauses agents together, and lets these go on."""
+"""The tools with which a person pauses agents together, and resumes them."""
 MESSAGE: Final = "send_message"
 SPAWN: Final = "spawn_agent"
 TERMINATE: Final = "terminate_agent"
 END_TASK: Final = "end_task"
 WRITE_FILE: Final = "write_file"
 USER: Final = "user"
-"""To whom an agent writes that means the people who watch."""
+"""The receiver of agents' messages to people."""
 CONTROLS: Final = (PAUSE, RESUME, CANCEL, MESSAGE)
-"""The tools by which people steer an agent's sessions."""
+"""The tools with which people steer an agent's sessions."""
 
 MAX_ROW: Final = 2**63 - 1
-"""The largest number that a row can have."""
+"""The largest possible row number."""
 MAX_TEXT_BYTES: Final = 10 * 1024 * 1024
 _FIRST_SECOND: Final = -62_135_596_800
 _LAST_SECOND: Final = 253_402_300_799
@@ -196,7 +202,7 @@ _LAST_SECOND: Final = 253_402_300_799
 
 MAX_STORED_NESTING: Final = 200
 """Maximum depth of arrays and objects in the detail or the content of a row. Twice the maximum for a call's
-arguments, because what a row stores contains them."""
+arguments, because rows contain such arguments."""
 
 
 def parse_object(text: str) -> Mapping[str, Json] | None:
@@ -218,7 +224,8 @@ def parse_object(text: str) -> Mapping[str, Json] | None:
 
 
 def _is_too_deep(text: str, value: Json) -> bool:
-    # Most texts are shorter than so many brackets, and to count these is quicker than to walk the value.
+    # Most texts are shorter than this number of brackets, and counting brackets is faster than walking the
+    # value.
     if len(text) <= 2 * MAX_STORED_NESTING or text.count("{") + text.count("[") <= MAX_STORED_NESTING:
         return False
     return is_nested_deeper(value, MAX_STORED_NESTING)
@@ -241,17 +248,18 @@ def _members_of(value: object) -> Iterable[object]:
 
 
 def parse_detail(text: str) -> Mapping[str, Json]:
-    """Return the object in ``text``, a row's `Row.detail_json`; an empty one if it is damaged."""
+    """Return the object in ``text``, a row's `Row.detail_json`; empty if it is damaged."""
     return (parse_object(text) or {}) if text else {}
 
 
 class Row(NamedTuple):
-    """One operation, as the journal keeps it. Its content is fetched apart, with `Journal.content`.
+    """One operation, as recorded in the journal. `Journal.content` returns its content separately.
 
-    ``time`` is nanoseconds since the epoch, UTC. ``version`` is the version that the row made: only
-    rows that changed something have one. ``base`` is the version that the actor started from or
-    read (-1: it did not say). ``sha256`` and ``size`` (bytes of UTF-8) describe the content that the
-    row carries, whether it was accepted or refused; both are None where it carries none.
+    - ``time``: nanoseconds since the epoch, UTC.
+    - ``version``: the version that the row made. Only rows that changed a path have one.
+    - ``base``: the version that the actor read or started from; -1 if unknown.
+    - ``sha256``, ``size``: the checksum and the size (bytes of UTF-8) of the content, accepted or refused.
+      None without content.
     """
 
     seq: int
@@ -271,8 +279,8 @@ class Row(NamedTuple):
 
     @property
     def detail(self) -> Mapping[str, Json]:
-        """What else the operation records; empty if its text is damaged. Read single values with
-        `watchroom.kernel.rules.details`: any of them can be missing or of another type."""
+        """Additional data of the operation; empty if its text is damaged. Read single values with
+        `watchroom.kernel.rules.details`, because any of them can be missing or of another type."""
         return parse_detail(self.detail_json)
 
     @property
@@ -281,7 +289,7 @@ class Row(NamedTuple):
 
     @property
     def deleted(self) -> bool:
-        """Whether this version of the path is its absence."""
+        """Whether this version deletes the path."""
         return self.version is not None and self.sha256 is None
 
     @property
@@ -291,8 +299,12 @@ class Row(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """What must still be so when a `Write` becomes a row: that row ``seq`` is the head of ``path`` in
-    ``zone`` (0: that the path never had a version; -1 never holds). ``error`` is the row's where not."""
+    """A condition that must hold when a `Write` becomes a row: row ``seq`` is the head of ``path`` in
+    ``zone``.
+
+    ``seq``: 0 means that the path never had a version; -1 never holds. ``error``: the row's error if the
+    condition does not hold.
+    """
 
     zone: Zone
     path: str
@@ -301,11 +313,12 @@ class Condition(NamedTuple):
 
 
 class Write(NamedTuple):
-    """A draft of a row that makes the next version of a path, if ``expected`` still is the current one.
+    """A draft of a row that makes the next version of a path, if ``expected`` is still the current version.
 
-    ``content`` None deletes. ``expected`` 0 means that the path must not exist yet, `UNCHECKED` that
-    any current version will do. Where one of ``conditions`` does not hold, the row is a failed one. A
-    ``key`` makes the draft idempotent: given again by the same actor, it makes no second row.
+    - ``content``: None deletes the path.
+    - ``expected``: 0 if the path must not exist yet, `UNCHECKED` for any current version.
+    - ``conditions``: if one does not hold, the row is a failed row.
+    - ``key``: makes the draft idempotent. A second draft with this key by the same actor makes no row.
     """
 
     actor: str
@@ -321,10 +334,11 @@ class Write(NamedTuple):
 
 
 class Note(NamedTuple):
-    """A draft of a row that changes no version: a reading, a refusal, an acknowledgement.
+    """A draft of a row that changes no version: a read, a refusal, an acknowledgement.
 
-    A note that is not ``durable`` is not worth a disk sync of its own: it rides with the next commit. A
-    ``key`` makes it idempotent, as that of a `Write`.
+    - ``durable``: if False, the note does not cause a disk sync, but is committed together with the next
+      commit.
+    - ``key``: makes it idempotent, as in a `Write`.
     """
 
     actor: str
@@ -347,14 +361,15 @@ Draft: TypeAlias = Write | Note
 
 
 class Appended(NamedTuple):
-    """What became of a draft: its row, and for a `Write` the head of the path just before it."""
+    """The outcome of a draft: its row, and for a `Write` the head of the path before it."""
 
     row: Row
     head: Row | None
 
 
 def actor_kind(actor: str) -> ActorKind:
-    """Whether ``actor`` is an agent, a person (``human:NAME``), somebody outside, or Watchroom itself."""
+    """Return whether ``actor`` is an agent, a person (``human:NAME``), an external editor, or Watchroom
+    itself."""
     if actor.startswith(HUMAN_PREFIX):
         return "human"
     if actor == OUTSIDE:
@@ -363,9 +378,12 @@ def actor_kind(actor: str) -> ActorKind:
 
 
 def is_step(row: Row) -> bool:
-    """Whether ``row`` only tells how a session or a command goes on: what they do to files has rows of its
-    own. So does what Watchroom says of the journal itself. The end of a call of a client's own tool is no
-    step here: no other row records the call."""
+    """Whether ``row`` only reports the progress of a session or a command. Their effects on files have
+    separate rows.
+
+    Rows about the journal itself also count as steps. The end of a call of a client's own tool does not,
+    because no other row records the call.
+    """
     if row.zone == "command":
         return row.tool == PRINTED
     if row.zone == "workspace":
@@ -376,27 +394,29 @@ def is_step(row: Row) -> bool:
 
 
 def outcome_of(row: Row) -> Outcome:
-    """What came of the operation of ``row``. The row of a refused call of a client's own tool is a step of
-    the session, which is accepted."""
+    """Return the outcome of the operation of ``row``. The row of a refused call of a client's own tool is
+    itself accepted, as a step of the session."""
     is_refusal = row.tool == CLIENT_DENIED and row.zone == "session" and row.outcome == "ok"
     return "denied" if is_refusal else row.outcome
 
 
 def is_of_journal(row: Row) -> bool:
-    """Whether ``row`` only says something of the journal itself."""
+    """Whether ``row`` is only about the journal itself."""
     return row.tool in OF_JOURNAL and row.actor == SYSTEM and row.outcome == "ok"
 
 
 def timestamp(time_ns: int) -> str:
-    """``time_ns`` (nanoseconds since the epoch) as ISO 8601 in UTC, to the millisecond. What lies beyond the
-    years 1 to 9999, as a file's time may, is the nearest second within."""
+    """Return ``time_ns`` (nanoseconds since the epoch) as ISO 8601 in UTC, to the millisecond.
+
+    A time outside of the years 1 to 9999, which a file can have, becomes the nearest second within them.
+    """
     return utc_datetime(time_ns).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def utc_datetime(time_ns: int) -> datetime:
-    """``time_ns`` (nanoseconds since the epoch) to the microsecond, never later; within the years 1 to 9999,
-    as in `timestamp`."""
-    # A float has not the digits: it would round up to a moment after the one that is meant.
+    """Return ``time_ns`` (nanoseconds since the epoch) to the microsecond, rounded down. Times outside of the
+    years 1 to 9999 are treated as in `timestamp`."""
+    # A float has too few digits, and would be rounded up to a later moment.
     seconds, rest = divmod(time_ns, 1_000_000_000)
     within = min(max(seconds, _FIRST_SECOND), _LAST_SECOND)
     moment = datetime.fromtimestamp(within, UTC)
@@ -404,7 +424,7 @@ def utc_datetime(time_ns: int) -> datetime:
 
 
 def row_as_json(row: Row) -> dict[str, Json]:
-    """``row`` as the command line prints it: without empty fields, the time as ISO 8601."""
+    """Return ``row`` as the command line prints it: without empty fields, and with the time as ISO 8601."""
     fields: dict[str, Json] = {**row._asdict(), "time": row.timestamp, "kind": row.kind}
     del fields["detail_json"]
     if row.detail_json:

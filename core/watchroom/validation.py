@@ -24,9 +24,9 @@ MAX_AGENT_ID: Final = 64
 MAX_PATH_BYTES: Final = 1000
 MAX_PATH_PARTS: Final = 32
 MAX_MAP_KEY: Final = 1000
-"""Characters of a key in a map of a realtime document."""
+"""Maximum characters of a key in a map of a realtime document."""
 MAX_KEY_PARTS: Final = 64
-"""Parts of a dotted key in TOML."""
+"""Maximum parts of a dotted key in TOML."""
 RESERVED_PARTS: Final = frozenset({".watchroom", ".versions", ".crdt_state", ".locks", ".git"})
 RESERVED_IDS: Final = frozenset({OUTSIDE, SYSTEM, "human", "user"})
 META_SUFFIX: Final = ".meta.json"
@@ -50,13 +50,14 @@ HIDDEN_CHARACTERS: Final = (
 )
 """Invisible characters as a regular expression class: formats, separators, surrogates, private use.
 
-They are listed so that all versions of Python and all servers decide equally.
+They are listed here so that all versions of Python and all servers agree.
 """
 LOOK_ALIKES: Final = (
     "\u2024-\u2026\u2044\u2100-\u2101\u2105-\u2106\u2215-\u2216\u2488-\u249b\u2571-\u2572\u27cb\u27cd\u29f5\u29f8-\u29f9"
     "\u33c2\u33c7\u33d8\ufe19\ufe30\ufe52\ufe68\uff0e-\uff0f\uff3c\U0001f100"
 )
-"""Characters that look like a separator or a dot, or that NFKC converts to one, as a class."""
+"""Characters that look like a separator or a dot, or that NFKC converts to such a character, as a regular
+expression class."""
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 _HIDDEN: Final = re.compile(f"[{HIDDEN_CHARACTERS}]")
 _LOOKS_ALIKE: Final = re.compile(f"[{LOOK_ALIKES}]")
@@ -200,8 +201,8 @@ def _find_new_path_flaw(path: str) -> str | None:
 def find_path_flaw(path: str) -> str | None:
     """Return the rule that ``path``, the path of a row, breaks; None if it is valid.
 
-    The depth is not limited, because earlier releases did not limit it. `path_flaw` in PostgreSQL must decide
-    equally.
+    The depth is not limited, because earlier releases did not limit it. `path_flaw` in PostgreSQL must
+    implement the same rule.
     """
     if not path:
         return "empty"
@@ -262,7 +263,7 @@ def is_metadata_name(path: str) -> bool:
 def encode_text(given: str) -> bytes:
     """Return ``given`` in UTF-8.
 
-    Raise `NotText` for lone surrogates and NUL, and `TooLarge` beyond 10 MB.
+    Raise `NotText` for lone surrogates and NUL, and `TooLarge` above 10 MB.
     """
     if len(given) > MAX_TEXT_BYTES:
         raise TooLarge(size=len(given), limit=MAX_TEXT_BYTES)
@@ -275,7 +276,7 @@ def encode_text(given: str) -> bytes:
 
 
 def decode_text(data: bytes) -> str:
-    """Decode ``data`` from UTF-8. Raises `NotText` and `TooLarge` as `encode_text` does."""
+    """Decode ``data`` from UTF-8. Raises the errors of `encode_text`."""
     _check_bytes(data)
     try:
         return data.decode()
@@ -313,7 +314,7 @@ def sha256(data: bytes) -> str:
 
 
 def escape_unstorable(given: str, limit: int = 500) -> str:
-    """Return ``given``, cut to ``limit`` characters, in a form that every journal can store.
+    """Return ``given`` in a form that every journal can store, cut to ``limit`` characters.
 
     Lone surrogates and NUL, which PostgreSQL does not store, are escaped.
     """
@@ -322,7 +323,7 @@ def escape_unstorable(given: str, limit: int = 500) -> str:
 
 
 def extract_first_line(text: str, limit: int) -> str:
-    """Return the first line of ``text`` that is not blank, cut to ``limit`` characters, for lists."""
+    """Return the first non-blank line of ``text`` for lists, cut to ``limit`` characters."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return escape_unstorable(line, limit)
 
@@ -341,7 +342,7 @@ def replace_non_path_characters(given: str) -> str:
 
 
 def is_unicode(given: str) -> bool:
-    """Return whether ``given`` can be encoded in UTF-8. Names of files on POSIX may not."""
+    """Return whether ``given`` can be encoded in UTF-8. Some file names on POSIX cannot."""
     try:
         given.encode()
     except UnicodeEncodeError:

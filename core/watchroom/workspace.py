@@ -1,4 +1,4 @@
-"""The public face: opens a shared file system, returns toolboxes, verifies, repairs, exports."""
+"""The public interface: opens a shared file system, returns toolboxes, verifies, repairs and exports."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ _SNAPSHOT_SECONDS: Final = 10.0
 _SEAL_SECONDS: Final = 10.0
 """Seconds between checks whether a seal of the journal is due."""
 _INDEX_SECONDS: Final = 2.0
-"""Seconds between checks for rows that the search index lacks."""
+"""Seconds between checks for rows that are missing in the search index."""
 _log = logging.getLogger("watchroom")
 
 
 class Workspace:
-    """A shared file system on disk. Everything public may be called from any thread.
+    """A shared file system on disk. All public methods may be called from any thread.
 
     Use `open` to make one, and close it (it is a context manager):
 
@@ -91,7 +91,7 @@ class Workspace:
 
     Args:
         root: Its folder.
-        sandbox: Finds what commands run in; see `open` for the defaults.
+        sandbox: Finds the kinds of sandbox for commands; see `open` for the default.
         journal: The journal with its rows. It is closed with the workspace.
         platform: The operating system.
     """
@@ -106,7 +106,7 @@ class Workspace:
         self.root = os.path.abspath(root)
         self.platform = platform or detect_platform()
         self.prepare_sealing: Callable[[Sealing], None] = lambda _: None
-        """Called once with the sealing, before the first checkpoint: decides where they are published."""
+        """Called once with the sealing, before the first seal. It decides where seals are published."""
         self.loading = RLock()
         self._errors: list[Exception] = []
         with ExitStack() as self._parts:
@@ -124,13 +124,13 @@ class Workspace:
         keep_from_git(control)
         address = find_journal(self.root) or os.path.join(control, JOURNAL_NAME)
         self._address = address if journal is None else None
-        """Where other processes open the journal; None if the caller opened it."""
+        """The journal's address for other processes; None if the caller opened the journal."""
         if journal is None:
             journal = open_journal(address, self.platform)
             self._close_later("the journal", journal.close)
         self.journal: Journal = journal
         self.background = Background(journal, row_address)
-        """Delivers new rows, whichever process made them, and runs what follows commits."""
+        """Delivers new rows of all processes, and runs the work that follows commits."""
         commits = GroupCommit(journal, self.background)
         host = CheckoutHost(journal, self.root, control)
         checkout = Materializer(
@@ -148,7 +148,7 @@ class Workspace:
         commits.follow(checkout)
         make_private(control)
         self.registry = Registry(journal)
-        """Who works here, as it is now."""
+        """The registered agents and the settings, in their current state."""
         return Store(journal, commits, checkout, host, self.background, self.registry)
 
     def _open_services(self, sandbox: SandboxProbe | None) -> None:
@@ -222,14 +222,16 @@ class Workspace:
             self._keeper.unless_elsewhere(self.scan),
             self.platform,
         )
-        """Records external edits as they are made, while anybody is subscribed and no other process keeps the
-        workspace."""
+        """Records external edits when they are made, while there are subscribers and no other process keeps
+        the workspace."""
         self._close_later("the file watcher", self.file_watcher.close)
 
     def keep(self) -> bool:
-        """Do for all processes what one of them has to do: record external edits, seal, index, keep
-        snapshots and notice lost processes. Return False if another process does it. Raises
-        `LocksUnsupported`."""
+        """Do the work that one process does for all: record external edits, seal, index, write snapshots and
+        detect lost processes.
+
+        Return False if another process does it. Raises `LocksUnsupported`.
+        """
         if not self._keeper.claim():
             return False
         self.file_watcher.subscribe()
@@ -282,7 +284,7 @@ class Workspace:
             self._alert_keeper.close()
 
     def _close_later(self, name: str, close: Callable[[], object]) -> None:
-        """Have `close` call ``close``, before what was given here earlier."""
+        """Have `close` call ``close``. Functions that were passed later are called first."""
 
         def close_part() -> None:
             try:
@@ -307,17 +309,17 @@ class Workspace:
         checkout: str | os.PathLike[str] | None = None,
         platform: Platform | None = None,
     ) -> Self:
-        """Open a workspace, which is made with its first use. Files that a crash of an earlier process left
-        unwritten are written first.
+        """Open a workspace. Create it if it does not exist. If an earlier process crashed, write the files
+        that it left out.
 
         Args:
             root: Its folder, or the address of a database (``postgresql://…``) with its rows.
             agents: Agents to register.
             language: The language of a new workspace, default: English.
-            create: If false, a folder without a workspace is refused.
-            scan: Compare every file with the journal and record external edits. Otherwise only files that
-                are used are compared.
-            sandbox: Finds what commands run in, default: what this machine offers.
+            create: If False, refuse a folder without a workspace.
+            scan: Compare every file with the journal and record external edits. Otherwise files are only
+                compared when they are used.
+            sandbox: Finds the kinds of sandbox for commands, default: the kinds that work on this machine.
             journal: The journal with the rows, default: the SQLite file in the control folder. It is closed
                 with the workspace.
             checkout: The folder of the files if the rows are in a database, default: a folder in this user's
@@ -325,7 +327,7 @@ class Workspace:
             platform: The operating system, default: this machine's.
 
         Raises:
-            WorkspaceNotFound: There is no workspace, and ``create`` is false.
+            WorkspaceNotFound: There is no workspace, and ``create`` is False.
             InvalidAgentId, InvalidRole, ConfigInvalid: An agent cannot be registered.
             JournalError: The journal cannot be read.
             WorkspaceLocked: Another process held a lock for too long.
@@ -340,7 +342,7 @@ class Workspace:
         found = address or find_journal(path)
         if journal is None and found is not None and is_server_address(found):
             journal = open_journal(found)
-        # Nothing is made yet: a workspace that is refused leaves nothing behind.
+        # Nothing is created yet, so that a refused workspace leaves no files behind.
         try:
             if not (found if journal is None else journal.last_seq()):
                 if not create:
@@ -378,9 +380,9 @@ class Workspace:
         self.register(agents)
 
     def _check_enrolments(self) -> None:
-        """Pin the row by which people closed the workspace. If the pinned row is gone, nobody decides until
-        a person has looked at it."""
-        # Few workspaces are closed: only these need the modules.
+        """Pin the row with which people closed the workspace. If the pinned row was deleted, no decision
+        counts until a person has checked this."""
+        # Few workspaces are closed, and only these need the modules.
         from watchroom.history.seal.anchors import EnrolmentPin, state_folder
 
         pin = EnrolmentPin(state_folder(), self._place)
@@ -398,33 +400,36 @@ class Workspace:
         return (find_journal(self.root) if self.journal.is_shared else None) or self.root
 
     def _join_machines(self) -> None:
-        """Follow the rows of other machines. The first checkout with a folder of its own becomes the host."""
+        """Follow the rows of other machines. The first checkout with its own folder becomes the host."""
         is_cached = self.root == cached_checkout(find_journal(self.root) or "")
         if not is_cached and self._store.host.find() is None:
-            # An agent's login has no right to do this. Then the next person who opens it does.
+            # An agent's login has no permission for this. The next person who opens the workspace does it.
             with suppress(JournalDenied):
                 self._store.host.move_here(SYSTEM, self._store.commits.commit, only_first=True)
         self.background.follow("writing files", self._store.checkout.catch_up)
 
     @property
     def host(self) -> CheckoutHost:
-        """Which of the workspace's checkouts counts."""
+        """The host: the checkout in which external edits count."""
         return self._store.host
 
     def move_host(self, actor: str) -> Row:
-        """Make this checkout the host, in which external edits count, by the person ``actor``
-        (``human:NAME``). Return the row. Its outcome is ``conflict`` if another checkout became the host
-        meanwhile. Raises `JournalError`."""
+        """Make this checkout the host, in which external edits count, as the person ``actor``
+        (``human:NAME``). Return the row.
+
+        Its outcome is ``conflict`` if another checkout became the host in the meantime. Raises
+        `JournalError`.
+        """
         return self._store.host.move_here(actor, self._store.commits.commit)
 
     def register(self, agents: Iterable[Agent]) -> None:
-        """Register ``agents``, or change their roles. An id alone leaves a registered agent as it is. Raises
+        """Register ``agents``, or change their roles. A mere id does not change a registered agent. Raises
         `InvalidAgentId`, `InvalidRole`, `ConfigInvalid`."""
         given = list(agents)
         for agent in given:
             validation.check_agent_id(agent.id)
         known = self.config.agents
-        # An id alone registers an unknown agent. It does not remove the role of a known one.
+        # A mere id registers an unknown agent. It does not remove the role of a known agent.
         new = [agent for agent in given if agent.id not in known or agent != Agent(agent.id)]
         wanted = [_still_in_task(agent, known) for agent in new]
         while True:
@@ -447,8 +452,8 @@ class Workspace:
         return self.registry.current()
 
     def tools(self, agent: str, *, language: Language | None = None) -> Toolbox:
-        """Return the toolbox of the registered ``agent``, which answers in ``language`` (default: the
-        workspace's). Raises `UnknownAgent`."""
+        """Return the toolbox of the registered ``agent``. ``language``: the language of its answers, default
+        the workspace's. Raises `UnknownAgent`."""
         return self._toolbox(self.registry.agent(agent).id, language)
 
     def tools_for_human(
@@ -465,7 +470,7 @@ class Workspace:
 
     @property
     def realtime(self) -> Documents:
-        """The documents that several agents edit at once and that merge automatically."""
+        """The documents that several agents edit at the same time. Edits merge automatically."""
         return self._services.realtime
 
     @property
@@ -475,17 +480,17 @@ class Workspace:
 
     @property
     def commands(self) -> Commands:
-        """Where agents' commands run, in a sandbox."""
+        """The commands of agents, which run in a sandbox."""
         return self._services.commands
 
     @property
     def access(self) -> Tokens:
-        """The tokens by which agents connect over the network."""
+        """The tokens with which agents connect over the network."""
         return self._services.access
 
     @property
     def tree_calls(self) -> TreeCalls:
-        """Checks and records what clients' own tools do in working trees."""
+        """Checks and records the effects of clients' own tools in working trees."""
         return self._services.tree_calls
 
     @property
@@ -505,18 +510,18 @@ class Workspace:
 
     @property
     def notifications(self) -> Notifications:
-        """What agents have not been notified of yet."""
+        """The rows that agents have not been notified of yet."""
         return self._services.notifications
 
     @LazyPart
     def sessions(self) -> Sessions:
-        """Where agents run: their sessions, each step a row."""
+        """The sessions in which agents run. Each step is a row."""
         from watchroom.features.sessions.runtime.sessions import Sessions
 
         return Sessions(self.session_zone, self.requests, self.budgets, self.background)
 
     def _toolbox(self, actor: str, language: Language | None, reads_only: bool = False) -> Toolbox:
-        # The toolbox needs pydantic, which is slow to load and which readers do not need.
+        # The toolbox needs pydantic, which loads slowly. Readers do not need it.
         from watchroom.features.calls.toolbox import Toolbox
 
         return Toolbox(
@@ -527,19 +532,19 @@ class Workspace:
         """Call ``listener`` on a background thread after commits of this process. Return an unsubscribe
         function.
 
-        Commits that follow on each other quickly are one call. What ``listener`` raises is logged.
+        Commits in quick succession cause one call. Errors of ``listener`` are logged.
         """
         return self.background.on_append(listener)
 
     @property
     def append_statistics(self) -> AppendStatistics:
-        """How often this process appended to the journal, and how many rows it made."""
+        """The number of appends of this process, and the number of their rows."""
         return self._store.commits.statistics
 
     def record_lost_processes(self) -> None:
-        """Record that a process died which ran sessions or commands here, unless somebody has recorded it.
+        """Record dead processes that ran sessions or commands here, unless they are already recorded.
 
-        `open` does it, and every process that delivers rows does it every five seconds.
+        `open` does this, and every process that delivers rows does it every five seconds.
         """
         record_lost_processes(self._store)
 
@@ -548,7 +553,7 @@ class Workspace:
             self.record_lost_processes()
 
     def flush(self) -> None:
-        """Wait until all readings so far are rows, and all files that follow commits are written: versions,
+        """Wait until all earlier reads are rows, and all files that follow commits are written: versions,
         histories, metadata and checkpoints. Raises `JournalError`, `WorkspaceLocked`."""
         self._store.flush()
 
@@ -567,12 +572,13 @@ class Workspace:
 
     @property
     def watched_folders(self) -> tuple[str, ...]:
-        """The absolute paths of the folders whose files, at any depth, need a `check` when they change."""
+        """The absolute paths of the folders whose files, at any depth, must be passed to `check` when they
+        change."""
         return tuple(os.path.join(self.root, *parts) for parts in WATCHED_FOLDERS)
 
     @property
     def watched_files(self) -> tuple[str, ...]:
-        """The absolute paths of the files for `check` outside of the `watched_folders`."""
+        """The absolute paths of further files for `check`, outside of the `watched_folders`."""
         return tuple(os.path.join(self.root, *parts) for parts in watched_files())
 
     def _check_documents(self, names: Iterable[str] | None = None) -> list[Row]:
@@ -582,16 +588,16 @@ class Workspace:
         return documents.update_checkpoints(names) if documents else []
 
     def _documents(self) -> Documents | None:
-        """The realtime zone, if it has any document."""
+        """The realtime documents, None if there are none."""
         return self.realtime if next(self.journal.heads(DOCUMENT_ZONE), None) else None
 
     def verify(self) -> list[Problem]:
-        """Compare the whole journal with all files. Return the differences. Reads everything and changes
+        """Compare the whole journal with all files. Return the differences. Reads all data and changes
         nothing. Raises `JournalError`."""
         return verify(self._store, self._reconciler, self.task_files, self.people, self._documents())
 
     def broken_versions(self, rows: Iterable[Row]) -> list[BrokenVersion]:
-        """Return the versions of shared files among those of ``rows`` that differ from their checksum."""
+        """Return the versions of shared files among ``rows`` whose text does not match its checksum."""
         return versions_broken(self._store, rows)
 
     def repair(self) -> list[Problem]:
@@ -608,7 +614,7 @@ class Workspace:
     ) -> int:
         """Write the files as of row ``as_of`` to the folder ``target``. Return their number.
 
-        ``on_left_out`` is called with each current version that gets no file because its text cannot be read.
+        ``on_left_out`` is called with each current version without a file, because its text cannot be read.
         Raises `JournalError`; OSError if ``target`` cannot be written.
         """
         return export(self.journal, as_of, os.fspath(target), self.platform, on_left_out=on_left_out)
@@ -623,8 +629,8 @@ class Workspace:
     ) -> Fork:
         """Create a workspace in the new folder ``out`` from the rows of ``journal`` up to row ``until``.
 
-        ``on_progress`` is called after each batch with the number of the last copied row, and with
-        ``until``. Raise FileExistsError if ``out`` exists, `JournalError`, `WorkspaceLocked`, OSError.
+        ``on_progress`` is called after each batch with the number of the last copied row, and ``until``.
+        Raise FileExistsError if ``out`` exists, `JournalError`, `WorkspaceLocked`, OSError.
         """
         from watchroom.history.fork import fork_workspace
 
@@ -640,7 +646,7 @@ class Workspace:
         Args:
             path: The repository.
             actor: Who imports them.
-            task: The task whose folder takes them, default: the shared files.
+            task: The task that gets the files in its folder. By default, they become shared files.
             revision: The commit.
 
         Raises:
@@ -661,7 +667,7 @@ class Workspace:
         # Most journals are too short to need snapshots.
         from watchroom.features.overview.snapshots import keep_missing, keep_missing_apart
 
-        # If that fails, it is tried again after as many rows.
+        # After a failure, it is tried again after the same number of rows.
         self._snapshot_row = last
         if self._address is None:
             self._snapshot_row = keep_missing(self.journal, closing)
@@ -670,14 +676,14 @@ class Workspace:
 
     @LazyPart
     def search_index(self) -> SearchIndex:
-        """The index of all texts of the journal, which is kept up while the workspace is open."""
-        # Most processes end before anything is indexed.
+        """The index of all texts of the journal. It is updated while the workspace is open."""
+        # Most processes end before any indexing starts.
         from watchroom.history.search import SearchIndex
 
         return SearchIndex(os.path.join(self.root, CONTROL))
 
     def search(self, query: SearchQuery) -> SearchResult:
-        """Search all texts of the journal that are indexed: the result says up to which row. Raises
+        """Search all indexed texts of the journal. The result has the last indexed row. Raises
         `InvalidSearch`, `JournalError`."""
         return self.search_index.search(self.journal, query)
 
@@ -695,7 +701,7 @@ class Workspace:
     def close(self) -> None:
         """Finish the scheduled work, and close everything. May be called again.
 
-        If a part fails to close, the others are closed all the same. Then the first error is raised.
+        If a part fails to close, the other parts are still closed. Then the first error is raised.
         """
         self._parts.close()
         errors, self._errors = self._errors, []
@@ -729,6 +735,6 @@ def _find_checkout(address: str, checkout: str | os.PathLike[str] | None) -> str
 
 
 def _still_in_task(agent: Agent, known: Mapping[str, Agent]) -> Agent:
-    """Return ``agent`` with its task: registering it again must not release it from the task."""
+    """Return ``agent`` with its task, because registering it again must not release it from the task."""
     before = known.get(agent.id)
     return agent._replace(task=before.task) if before is not None and not agent.task else agent

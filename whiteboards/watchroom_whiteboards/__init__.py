@@ -1,7 +1,7 @@
-"""Layered whiteboards of a team (BOARDS): their permissions, templates, sections and items.
+"""Layered whiteboards of a team (BOARDS): permissions, templates, sections and items.
 
-`Whiteboards` reads and writes boards for an actor, and `tools.py` offers it as tools. `Board` names a board
-and its owner, `is_allowed` decides permissions, and `parse_board` returns the `BoardItems` of a text.
+`Whiteboards` reads and writes boards for an actor, and `tools.py` has the tools. A `Board` has the name and
+the owner of a board, `is_allowed` decides permissions, and `parse_board` returns the `BoardItems` of a text.
 Versions and locks are in the core (`watchroom.features.boards`). Start with `Whiteboards`.
 """
 

@@ -1,7 +1,7 @@
-"""Parse a board: decisions, milestones, tasks, negotiations, risks, log (BOARDS-3.1, BOARDS-7.1). Pure.
+"""Parses a board: decisions, milestones, tasks, negotiations, risks and log (BOARDS-3.1, BOARDS-7.1). Pure.
 
-Text without the form of the templates is reported with its line, never guessed. Placeholders of the template
-are left out.
+Text that does not follow the templates is reported with its line, and never guessed. Placeholders of the
+template are left out.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def parse_board(text: str) -> BoardItems:
 
 
 class _BoardParser:
-    """Reads the blocks of one board from its start."""
+    """Parses the blocks of one board, from its start."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data

@@ -17,8 +17,9 @@ BoardKind: TypeAlias = Literal["global", "top", "mid", "bottom"]
 class Board:
     """A board of the team.
 
-    ``kind`` is its layer. ``owner`` is the role of a mid-layer board, the agent of a bottom-layer board, and
-    empty for the global and the top board.
+    - ``kind``: its layer.
+    - ``owner``: the role of a mid-layer board, or the agent of a bottom-layer board. Empty for the global and
+      the top-layer board.
     """
 
     kind: BoardKind
@@ -49,7 +50,7 @@ class Board:
 
     @classmethod
     def of(cls, agent: Agent) -> Self:
-        """Return the board of ``agent``: the top layer's, its role's, or its own."""
+        """Return the board of ``agent``: the top-layer board, its role's board, or its own board."""
         if agent.layer == "top":
             return cls("top")
         return cls("mid", board_owner(agent)) if agent.layer == "mid" else cls("bottom", agent.id)
@@ -69,15 +70,15 @@ class Board:
         return "/".join(place("board", self.name))
 
     def owners(self, config: Config) -> tuple[Agent, ...]:
-        """Return the agents of ``config`` that own the board. A role can have several; the top layer owns the
-        global board."""
+        """Return the agents of ``config`` that own the board. A role can have several agents. The top layer
+        owns the global board."""
         if self.kind == "global":
             return tuple(agent for agent in config.agents.values() if agent.layer == "top")
         return tuple(agent for agent in config.agents.values() if Board.of(agent) == self)
 
 
 def list_boards(config: Config) -> tuple[Board, ...]:
-    """Return the boards of the team in ``config``, upper layers first: the global board, the top layer's, and
-    one for each agent or role below."""
+    """Return the boards of the team in ``config``, upper layers first: the global board, the top-layer board,
+    and one for each lower agent or role."""
     found = dict.fromkeys([Board("global"), Board("top"), *map(Board.of, config.agents.values())])
     return tuple(sorted(found, key=lambda board: ("global", "top", "mid", "bottom").index(board.kind)))

@@ -1,4 +1,5 @@
-"""Cut a Markdown text of any length into chunks that are small enough to parse and draw separately. Pure.
+"""Cuts a Markdown text of any length into chunks that are small enough to be parsed and drawn separately.
+Pure.
 
 A chunk begins at a heading if possible. Long text without headings is cut at blank lines, at list items,
 between lines, or, as a last resort, anywhere.
@@ -13,15 +14,15 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from watchroom_whiteboards.segments import HeadingMark, TextSegment, split_segments
 
 MAX_CHUNK_BYTES: Final = 4096
-"""Max bytes of a chunk. markdown-it takes quadratic time for some texts, which is not noticeable at this
+"""Maximum bytes of a chunk. markdown-it takes quadratic time for some texts, which is not noticeable at this
 size."""
 
 _MIN_CHUNK_BYTES: Final = 1024
-"""Bytes after which the next heading starts a new chunk."""
+"""Minimum bytes of a chunk before a heading starts a new chunk."""
 
 ChunkKind: TypeAlias = Literal["text", "cut", "fence", "html", "table"]
-"""A ``text`` chunk has the same meaning alone. The others continue the block of the previous chunk: a text
-(``cut``), code, HTML or a table."""
+"""The kind of a chunk. A ``text`` chunk can be parsed alone. The other kinds continue a block of the previous
+chunk: a text (``cut``), code, HTML or a table."""
 
 _BREAKS: Final = (
     re.compile(rb"\r?\n[ \t]*\r?\n(?=[A-Za-z\x80-\xff])"),
@@ -31,7 +32,7 @@ _BREAKS: Final = (
     re.compile(rb"[\r\n]"),
     re.compile(rb"[ ]"),
 )
-"""Places to cut a long text, the best first."""
+"""Patterns for places to cut a long text, best first."""
 
 _TABLE: Final = re.compile(rb"(?:(?<=\n)|\A)[^\n]*\|[^\n]*\n[ ]{0,3}[|:-][-|: \t]*\r?\n")
 _BLANK: Final = re.compile(rb"\n[ \t]*\r?\n")
@@ -42,7 +43,7 @@ class Chunk(NamedTuple):
 
     - ``start``, ``end``: byte offsets.
     - ``opener``: the byte offset of the line that opens the continued code, or of the head of the continued
-      table. -1 if the chunk continues nothing.
+      table. -1 if the chunk continues no block.
     - ``marks``: the headings in the chunk.
     """
 
@@ -56,7 +57,7 @@ class Chunk(NamedTuple):
 def chunks(data: bytes, start: int = 0) -> Iterator[Chunk]:
     """Yield the chunks of ``data`` (UTF-8), each of about `MAX_CHUNK_BYTES` bytes at most.
 
-    ``start`` is the byte offset at which a chunk of kind ``text`` begins.
+    ``start``: the byte offset of a chunk of the kind ``text``.
     """
     begin = start
     marks: list[HeadingMark] = []
@@ -76,7 +77,7 @@ def chunks(data: bytes, start: int = 0) -> Iterator[Chunk]:
 
 
 def _pieces(data: bytes, part: TextSegment) -> Iterator[Chunk]:
-    """Yield the chunks of a segment that is too long."""
+    """Yield the chunks of a segment that exceeds the limit."""
     start = part.start
     kind: ChunkKind = "text"
     opener = -1
@@ -93,7 +94,7 @@ def _pieces(data: bytes, part: TextSegment) -> Iterator[Chunk]:
 
 
 def _break(data: bytes, start: int, is_text: bool) -> tuple[int, bool]:
-    """Return the end of a chunk from ``start``, and whether that is the end of a line."""
+    """Return the end of a chunk that begins at ``start``, and whether it is the end of a line."""
     middle, end = start + MAX_CHUNK_BYTES // 2, start + MAX_CHUNK_BYTES
     for number, pattern in enumerate(_BREAKS if is_text else _BREAKS[4:5]):
         places = [found.end() for found in pattern.finditer(data, middle, end)]
@@ -106,7 +107,7 @@ def _break(data: bytes, start: int, is_text: bool) -> tuple[int, bool]:
 
 
 def _table_head(data: bytes, start: int, end: int, known: int) -> int:
-    """Return the start of the head of the table at ``end``, -1 if ``end`` is in no table."""
+    """Return the start of the head of the table at ``end``, -1 if ``end`` is not in a table."""
     if b"|" not in data[end : end + MAX_CHUNK_BYTES].partition(b"\n")[0]:
         return -1
     found = known

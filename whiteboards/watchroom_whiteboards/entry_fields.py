@@ -1,4 +1,4 @@
-"""Parse the fields of an entry, and recognize the placeholders of the template. Pure."""
+"""Parses the fields of an entry, and recognizes the placeholders of the template. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from watchroom_whiteboards.vocabulary import (
 
 _PLACEHOLDER: Final = re.compile(r"\{[^{}]+\}")
 _MAX_PLACEHOLDER_CHARACTERS: Final = 200
-"""Max characters of a placeholder, because its patterns are slow for long texts."""
+"""Maximum characters of a placeholder, because its patterns are slow for long texts."""
 _NUMBERED: Final = re.compile(r"(?:里程碑|milestone)\s*\w*\s*[:：]", re.IGNORECASE)
 _REACHED: Final = re.compile(r"\((?:已完成|done)\)$", re.IGNORECASE)
 _TITLE: Final = re.compile(r"(?P<word>[^#＃]+?)\s*[#＃]\s*(?P<id>\w(?:[\w.-]*\w)?|\{[^{}]*\})(?![\w])")
@@ -86,7 +86,7 @@ def parse_field(entry: ListEntry) -> EntryField | None:
 
 
 def parse_time(value: str) -> datetime | None:
-    """Parse a time in ISO 8601 with a time zone. Return None if ``value`` is not one."""
+    """Parse a time in ISO 8601 with a time zone. Return None if ``value`` is not such a time."""
     try:
         moment = datetime.fromisoformat(value)
     except ValueError:
@@ -95,7 +95,7 @@ def parse_time(value: str) -> datetime | None:
 
 
 def parse_progress(value: str) -> int | None:
-    """Parse a percentage from 0 to 100. Return None if ``value`` is not one."""
+    """Parse a percentage from 0 to 100. Return None if ``value`` is not a percentage."""
     digits = value.removesuffix("%").removesuffix("％").strip()
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 3):
         return None
@@ -119,7 +119,7 @@ def parse_names(value: str) -> tuple[str, ...]:
 def split_author(words: str) -> tuple[str, str]:
     """Split ``words``, e.g. ``alice: text`` or ``human:NAME: text``, into author and text.
 
-    The author is empty if the first line names none.
+    The author is empty if the first line has none.
     """
     found = _AUTHOR_ENDS.search(words.partition("\n")[0])
     return (words[: found.start()].strip(), words[found.end() :].strip()) if found else ("", words)

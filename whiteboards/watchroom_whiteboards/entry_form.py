@@ -1,4 +1,4 @@
-"""Build decisions, tasks and negotiations from the fields of their entries (BOARDS-3.1). Pure."""
+"""Builds decisions, tasks and negotiations from the fields of their entries (BOARDS-3.1). Pure."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Status = TypeVar("Status")
 
 
 class EntryForm:
-    """The fields of one entry, checked when they are read.
+    """The fields of one entry. They are checked when they are read.
 
-    - ``line``: where the entry begins.
-    - ``kind``: which fields it needs.
+    - ``line``: the first line of the entry.
+    - ``kind``: the kind of the entry, which determines its fields.
     - ``language``: the language of messages.
     - ``fields``: the fields on the board.
 
@@ -59,7 +59,7 @@ class EntryForm:
         return value
 
     def required_names(self, name: FieldName) -> tuple[str, ...]:
-        """Return the names in the field ``name``. A missing field is a problem, an empty one is not."""
+        """Return the names in the field ``name``. A missing field is a problem, an empty field is not."""
         if name not in self._fields:
             self._missing(name)
         return entry_fields.parse_names(self.optional_text(name))

@@ -1,4 +1,4 @@
-"""The errors of whiteboards, in addition to those of the core."""
+"""The errors of whiteboards, in addition to the errors of the core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find the blocks of a board that contain items, by their headings. Other text is not parsed. Pure."""
+"""Finds the blocks of a board that contain items, by their headings. Other text is not parsed. Pure."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from watchroom_whiteboards.outline import Heading, headings
 from watchroom_whiteboards.vocabulary import UPDATE, SectionKind, section_kind_of
 
 MAX_BYTES: Final = 128 * 1024
-"""Max bytes to parse of all sections of one kind, the newest first."""
+"""Maximum bytes of all sections of one kind that are parsed, newest first."""
 MAX_BLOCKS: Final = 1000
-"""Max entries of one kind to parse, and max updates, the newest first."""
+"""Maximum number of entries of one kind that are parsed, and of updates, newest first."""
 MAX_ENTRY_BYTES: Final = 32 * 1024
-"""Max bytes of a parsed entry."""
+"""Maximum bytes of a parsed entry."""
 
 LISTS: Final[frozenset[SectionKind]] = frozenset({"milestones", "risks", "update_log", "execution_log"})
 WITH_ENTRIES: Final[frozenset[SectionKind]] = frozenset({"decisions", "tasks", "negotiations"})
@@ -31,7 +31,7 @@ class ItemBlock(NamedTuple):
     """The text after ``heading``, from byte ``start`` to ``end``, in a section of ``kind``.
 
     ``role``: a "list" is the text of a section above its entries. An "entry" and an "update" have their own
-    headings. A "too_long" block is not parsed, or only in part.
+    headings. A "too_long" block is not parsed, or only partly.
     """
 
     role: Role
@@ -42,10 +42,10 @@ class ItemBlock(NamedTuple):
 
 
 def find_item_blocks(data: bytes) -> list[ItemBlock]:
-    """Return the blocks of the board ``data`` (UTF-8) to parse, in order."""
+    """Return the blocks of the board ``data`` (UTF-8) that are to be parsed, in order."""
     groups: dict[tuple[SectionKind | None, Role], list[ItemBlock]] = defaultdict(list)
     for block in _split_blocks(data):
-        # The text above the entries of a section is not an entry, so it has its own limit.
+        # The text above the entries of a section is not an entry, so it has a separate limit.
         group = None if block.role == "update" else block.kind
         groups[group, block.role].append(block)
     chosen = [block for group in groups.values() for block in _limit_blocks(data, group)]

@@ -47,7 +47,7 @@ class BoardMilestone(NamedTuple):
 
 
 class BoardTask(NamedTuple):
-    """A task. ``progress`` is in per cent; ``blockers`` is empty if nothing blocks it."""
+    """A task. ``progress``: in per cent. ``blockers``: empty if there are none."""
 
     line: int
     id: str
@@ -58,7 +58,7 @@ class BoardTask(NamedTuple):
 
 
 class BoardNegotiation(NamedTuple):
-    """A negotiation. ``conclusion`` is empty until there is one."""
+    """A negotiation. ``conclusion`` is empty before the end of the negotiation."""
 
     line: int
     id: str
@@ -76,7 +76,7 @@ class BoardRisk(NamedTuple):
 
 
 class BoardLogEntry(NamedTuple):
-    """A line of a log. ``who`` is empty in the log of a layer's board, which has one writer."""
+    """A line of a log. ``who``: empty in the log of a layer's board, because that has one writer."""
 
     line: int
     time: datetime
@@ -94,9 +94,10 @@ class BoardUpdate(NamedTuple):
 
 
 class BoardProblem(NamedTuple):
-    """Text on the board without the expected form, which is therefore no item.
+    """Text on the board that does not have the expected form, and is therefore not an item.
 
-    ``rule`` is the rule that it breaks; ``words`` quotes it.
+    - ``rule``: the rule that it breaks.
+    - ``words``: a quotation of the text.
     """
 
     line: int
@@ -104,7 +105,7 @@ class BoardProblem(NamedTuple):
     words: str
 
     def message(self, language: Language = "en") -> str:
-        """Return what is wrong and how to correct it, in ``language``."""
+        """Return the problem and its correction as a text in ``language``."""
         texts = catalogue(language, "watchroom_whiteboards.texts")
         return texts(f"problem.{self.rule}", words=self.words)
 

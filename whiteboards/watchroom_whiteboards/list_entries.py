@@ -1,4 +1,4 @@
-"""Parse the entries of Markdown lists, and remove marks from text. Pure.
+"""Parses the entries of Markdown lists, and removes marks from text. Pure.
 
 The size of parsed texts is limited, because the parser takes quadratic time for some texts.
 """
@@ -15,7 +15,7 @@ from watchroom_whiteboards.markdown import parser
 from watchroom_whiteboards.outline import headings
 
 MAX_MARKS: Final = 300
-"""Max characters that can open a mark. Texts with more are returned unchanged."""
+"""Maximum number of characters that can open a mark. Texts with more are returned unchanged."""
 _MARKS: Final = "[*_`<~&\\"
 _BULLET: Final = re.compile(rb"^[-*+] +\S", re.MULTILINE)
 _MAX_HEAD_BYTES: Final = 2000
@@ -24,8 +24,11 @@ _LINE_END: Final = re.compile(rb"\r\n?|\n")
 
 
 class ListEntry(NamedTuple):
-    """An entry of a list that is in no other list. ``words`` is its first block as written; ``more`` is the
-    following blocks without marks."""
+    """An entry of an outermost list.
+
+    - ``words``: its first block as written.
+    - ``more``: the following blocks without marks.
+    """
 
     line: int
     words: str
@@ -34,7 +37,7 @@ class ListEntry(NamedTuple):
 
 @cache
 def _blocks() -> MarkdownIt:
-    """Return a parser of blocks only. It keeps definitions of links as text, because `- [x]: done` is a
+    """Return a parser of blocks only. Definitions of links stay text, because `- [x]: done` is a
     milestone."""
     return parser().disable(["reference", "inline", "text_join"])
 
@@ -64,7 +67,7 @@ def _marks_in(words: str) -> int:
 
 
 def parse_list_entries(source: str, line: int) -> list[ListEntry]:
-    """Return the entries of the outermost lists in ``source``, without empty ones. ``line`` is the number of
+    """Return the entries of the outermost lists in ``source``, without empty entries. ``line``: the number of
     the first line of ``source``."""
     found = []
     depth = first = 0
@@ -100,10 +103,10 @@ def first_line(source: bytes) -> tuple[str, int] | None:
 
 
 def find_newest_entries(source: bytes, max_bytes: int) -> int:
-    """Return the byte offset of the first of the last list entries that fit into ``max_bytes`` together.
+    """Return the byte offset at which the newest list entries begin: as many as fit into ``max_bytes``.
 
-    A bullet at the margin begins an entry unless it is in code or HTML. There a heading would not be parsed
-    as one either, so a heading is inserted before each bullet and the parser finds which are real.
+    A bullet at the margin begins an entry, unless it is in code or HTML. To find out, a heading is inserted
+    before each bullet. Within code or HTML, the parser does not recognize the heading.
     """
     bullets = [found.start() for found in _BULLET.finditer(source, len(source) - max_bytes)]
     if not bullets:

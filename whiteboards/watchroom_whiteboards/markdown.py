@@ -20,8 +20,8 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType
 
 _MAX_LEVEL: Final = 18
-"""The level from which the marks of lists and quotes are text. A list takes two levels. At its own limit of
-20 markdown-it drops the rest of the text, so nine nested lists would hide it."""
+"""The nesting level above which the marks of lists and quotes are text. A list takes two levels. At its own
+limit of 20, markdown-it drops the rest of the text, so nine nested lists would hide it."""
 
 
 def parser() -> MarkdownIt:
@@ -51,7 +51,8 @@ def _list(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 class _InlineParser(ParserInline):
     def parse(self, src: str, md: MarkdownIt, env: EnvType, tokens: list[Token]) -> list[Token]:
-        """Parse ``src`` into ``tokens``, as the base class does, with the emphasis of `_InlineState`."""
+        """Parse ``src`` into ``tokens`` like the base class, but with the emphasis rules of
+        `_InlineState`."""
         state = _InlineState(src, md, env, tokens)
         self.tokenize(state)
         for rule in self.ruler2.getRules(""):
@@ -60,8 +61,8 @@ class _InlineParser(ParserInline):
 
 
 class _InlineState(StateInline):
-    """Finds where emphasis can begin and end. CJK punctuation counts as a letter, and other punctuation needs
-    no space next to a CJK character."""
+    """Finds the places where emphasis can begin and end. CJK punctuation counts as a letter. Other
+    punctuation needs no space next to a CJK character."""
 
     def scanDelims(self, start: int, canSplitWord: bool) -> Scanned:  # noqa: N802, N803  # markdown-it's names
         found = super().scanDelims(start, canSplitWord)
@@ -79,11 +80,11 @@ def _is_boundary(character: str) -> bool:
 
 
 def _is_foreign_mark(character: str) -> bool:
-    """Return whether it is punctuation other than CJK punctuation."""
+    """Return whether ``character`` is punctuation other than CJK punctuation."""
     is_mark = isMdAsciiPunct(ord(character)) or isPunctChar(character)
     return is_mark and not _is_cjk(character)
 
 
 def _is_cjk(character: str) -> bool:
-    """Return whether it is a wide character other than an emoji."""
+    """Return whether ``character`` is a wide character other than an emoji."""
     return east_asian_width(character) in "FHW" and category(character) != "So"

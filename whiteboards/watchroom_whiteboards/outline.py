@@ -1,4 +1,4 @@
-"""Find the headings of a Markdown text as the parser would, in a hundredth of its time. Pure.
+"""Finds the headings of a Markdown text as the parser would, in a hundredth of its time. Pure.
 
 Headings in lists, quotes, code or HTML do not count.
 """
@@ -16,16 +16,18 @@ from watchroom_whiteboards.markdown import block_parser
 from watchroom_whiteboards.segments import HeadingMark, TextSegment, split_segments
 
 References: TypeAlias = MutableMapping[str, Any]
-"""markdown-it's link references of a whole text, which it needs to parse a piece of the text."""
+"""The link references of a whole text, in markdown-it's form. They are needed to parse a piece of the
+text."""
 
 MAX_TITLE_LENGTH: Final = 2000
-"""Max characters of a heading to parse for its title, because some texts are slow to parse."""
+"""Maximum characters of a heading that are parsed for its title, because some texts are slow to parse."""
 _SPECIAL: Final = re.compile(rb"[\\`*_\[<&~\x00]")
 _DEFINITION: Final = re.compile(
     rb"\[(?:[^\[\]\\]|\\.)+\]: [ \t]* (?: [\r\n] | \Z | < | \S+ [ \t]* (?: [\r\n] | \Z | [\"'(] ) )",
     re.DOTALL | re.VERBOSE,
 )
-"""Matches more than link references, because in a quote they can continue after the mark of the next line."""
+"""Matches all link references, and some other text: in a quote, they can continue after the mark of the next
+line."""
 
 
 class Heading(NamedTuple):
@@ -36,7 +38,7 @@ class Heading(NamedTuple):
     - ``body``: the byte offset of the line after it.
     - ``written``: its text with marks.
 
-    In both texts each run of white space is one space.
+    In both texts, each run of white space is one space.
     """
 
     level: int
@@ -64,7 +66,7 @@ def headings(data: bytes) -> list[Heading]:
 def heading_at(data: bytes, start: int, body: int, level: int, references: References) -> Heading:
     """Return the heading of ``level`` in ``data`` from byte ``start`` to ``body``.
 
-    ``references``: the link references of the text, which the title can use.
+    ``references``: the link references of the text, because the title can use them.
     """
     content = None
     lines = data[start:body]
@@ -120,7 +122,7 @@ def add_references(text: bytes, references: References) -> None:
 
 
 def closing(data: bytes) -> str:
-    """Return the line that closes the fence or HTML left open at the end of ``data``, empty if none is.
+    """Return the line that closes an open fence or HTML at the end of ``data``, empty if there is none.
 
     HTML such as ``<div>`` ends at a blank line, which the caller must add in any case.
     """

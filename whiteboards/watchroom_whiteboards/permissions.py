@@ -1,13 +1,14 @@
-"""Which actor can read, write and append to which board (BOARDS-4). Pure.
+"""The permissions of actors to read, write and append to boards (BOARDS-4). Pure.
 
-BOARDS-4.1 (the matrix) and BOARDS-4.2 (the code) overlap. If they differ, the stricter one applies:
+BOARDS-4.1 (the matrix) and BOARDS-4.2 (the code) overlap. If they differ, the stricter rule applies:
 
-- A mid-layer agent reads the bottom-layer boards of agents that it supervises (matrix), not all (code).
-- A mid-layer agent reads the global board (matrix) and appends signed entries to its end (code). Only the top
-  layer writes into its sections.
+- A mid-layer agent can read the bottom-layer boards of agents that it supervises (matrix), not all boards
+  (code).
+- A mid-layer agent can read the global board (matrix) and append signed entries to its end (code). Only the
+  top layer can write into its sections.
 
-In both, the only mid-layer board that a bottom-layer agent reads is its supervisor's. The registry names the
-direct supervisor of each agent. Nobody reads the boards of a subordinate's subordinates.
+In both, a bottom-layer agent can read only one mid-layer board: its supervisor's. The registry has the direct
+supervisor of each agent. No agent can read the boards of a subordinate's subordinates.
 """
 
 from __future__ import annotations

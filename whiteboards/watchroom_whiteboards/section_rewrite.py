@@ -1,4 +1,4 @@
-"""Rewrite a section of a board that others may have changed in the meantime. Pure."""
+"""Rewrites a section of a board that others may have changed in the meantime. Pure."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class RewrittenSection(NamedTuple):
 
     - ``text``: the whole board.
     - ``path``: the section's path.
-    - ``base``: the version that the text starts from. If it is not the current one, somebody else has changed
-      the section.
+    - ``base``: the version that the text is based on. If it is not the current version, somebody else has
+      changed the section.
     """
 
     text: str
@@ -47,7 +47,8 @@ def rewrite_section(
     - ``board``: the board's name, for errors.
     - ``section``: the section's name.
     - ``content``: the new body.
-    - ``seen``: returns the version in which the writer read a section, given its path; "" is the whole board.
+    - ``seen``: takes a section's path ("" for the whole board), and returns the version in which the writer
+      read it.
     - ``text_of``: returns the text of a version.
 
     Raises `SectionNotFound`, `SectionAmbiguous`, `InvalidSection`.
@@ -55,7 +56,7 @@ def rewrite_section(
     everything = parse_sections(now)
     found = find_section(now, board, section, everything)
     path = section_path(found)
-    # If several sections have one path, a reading of a section does not tell which one was read.
+    # If several sections have the same path, it is unknown which of them was read.
     base = seen("" if is_duplicate(found, everything) else path)
     if base in (UNCHECKED, version):
         return RewrittenSection(replace_section_body(now, found, content, everything), path, base)

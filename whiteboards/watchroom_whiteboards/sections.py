@@ -1,6 +1,7 @@
-"""Find the sections of a board by their parsed headings, and change one without touching the others. Pure.
+"""Finds the sections of a board by their parsed headings, and changes a section without touching the others.
+Pure.
 
-A section is a heading and everything up to the next heading of its level or a higher one. Its name is its
+A section is a heading and the text up to the next heading of the same or a higher level. Its name is its
 title, with or without the marks of Markdown. A name can also contain the level (``### Title``), the parents
 (``Parent > Title``) or the line (``Title (12)``).
 """
@@ -60,7 +61,7 @@ def find_section(
 
     - ``board``: the board's name, for errors.
     - ``named``: the name of the section. An exact title is preferred to the title in the other language.
-    - ``among``: the sections of ``data``, if they are parsed already.
+    - ``among``: the sections of ``data``, if they are already parsed.
 
     Raises `SectionNotFound`, `SectionAmbiguous`.
     """
@@ -103,7 +104,7 @@ def _full_name(data: bytes, section: BoardSection) -> str:
 
 
 def is_duplicate(section: BoardSection, among: Sequence[BoardSection]) -> bool:
-    """Return whether another section of ``among`` has the same path as ``section``."""
+    """Return whether another section in ``among`` has the same path as ``section``."""
     path = section_path(section)
     return sum(section_path(each) == path for each in among) > 1
 
@@ -111,8 +112,8 @@ def is_duplicate(section: BoardSection, among: Sequence[BoardSection]) -> bool:
 def _parse_section_name(named: str) -> Iterator[tuple[int, str, int]]:
     """Yield the possible meanings of a section's name: level (0: any), path, and line (0: any).
 
-    Marks at the beginning are the level or a part of the first title. A number in parentheses at the end is
-    the line or a part of the title.
+    Marks at the beginning can be the level, or a part of the first title. A number in parentheses at the end
+    can be the line, or a part of the title.
     """
     at_line = _AT_LINE.search(named)
     texts = [(named[: at_line.start()], int(at_line[1]))] if at_line is not None else []
@@ -134,7 +135,7 @@ def _bytes_of_line(data: bytes, number: int) -> range:
 
 
 def section_path(section: BoardSection) -> str:
-    """Return the titles above ``section``, except the board's, and its own title, joined by " > "."""
+    """Return the titles above ``section`` (without the board's title) and its own title, joined by " > "."""
     above = [heading for heading in section.under if heading.level > 1]
     return _SEPARATOR.join(heading.title for heading in (*above, section.heading))
 
@@ -167,7 +168,7 @@ def append_to_section(data: bytes, section: BoardSection, text: str, among: Sequ
     check_blocks_closed(section.heading.title, text)
     kept = close_text(data[section.heading.body : section.end])
     more = text.strip("\r\n")
-    # A list item continues the list that ends the section. A blank line would make the list loose.
+    # A list item continues the list at the end of the section. A blank line would make the list loose.
     is_same_list = _ITEM.match(more) and _ITEM.match(_LINE_END.split(kept)[-1])
     gap = "\n" if is_same_list else "\n\n"
     whole = f"{kept}{gap}{more}" if kept else more
@@ -183,7 +184,7 @@ def close_text(data: bytes) -> str:
 
 
 def append_entry(kept: str, entry: str) -> str:
-    """Return ``kept``, a result of `close_text`, with ``entry`` at its end, in the line ends of ``kept``."""
+    """Return ``kept``, a result of `close_text`, with ``entry`` appended, in the line ends of ``kept``."""
     newline = _last_break(kept)
     gap = newline * 2 if kept else ""
     return f"{kept}{gap}{_with_breaks(entry.strip(), newline)}{newline}"
@@ -197,8 +198,8 @@ def check_entry(board: str, entry: str) -> None:
 
 
 def check_blocks_closed(section: str, text: str) -> None:
-    """Raise `InvalidSection` if ``text`` for ``section`` leaves a block open, which would swallow the text
-    after it."""
+    """Raise `InvalidSection` if ``text`` for ``section`` leaves a block open. Such a block would swallow the
+    text after it."""
     if closing(text.encode()):
         raise InvalidSection(section=section, rule="open_block")
 
@@ -207,7 +208,7 @@ def _check_headings(data: bytes, section: BoardSection, text: str, among: Sequen
     """Return ``text``, a board in which only ``section`` differs from ``data``.
 
     ``among``: the sections of ``data``. Raises `InvalidSection` if headings outside of the section changed,
-    or if a heading in the section has the section's level or a higher one.
+    or if a heading in the section has the section's level or a higher level.
     """
     before, after = [each.heading for each in among], headings(text.encode())
     start, end = section.heading.start, section.end
@@ -227,8 +228,8 @@ def _level_and_title(heading: Heading) -> tuple[int, str]:
 
 
 def _splice(data: bytes, start: int, end: int, text: str) -> str:
-    """Return ``data`` with ``text`` from ``start`` to ``end``. A blank line after the heading stays, and a
-    blank line separates the text from the next heading."""
+    """Return ``data`` with ``text`` in place of the bytes from ``start`` to ``end``. A blank line after the
+    heading stays, and a blank line separates the text from the next heading."""
     before, after = data[:start].decode(), data[end:].decode()
     newline = _last_break(before)
     gap = "" if before.endswith(("\n", "\r")) else newline
@@ -252,7 +253,8 @@ def _with_breaks(text: str, newline: str) -> str:
 
 
 def _matches_path(heading: Heading, under: Sequence[Heading], path: str, agree: SameTitle) -> bool:
-    """Return whether ``path`` names ``heading`` by its title, or by some of the titles above it and its own.
+    """Return whether ``path`` matches ``heading``: its title, or some of the titles above it and its own
+    title.
 
     ``under``: the headings above it. Titles can contain the separator.
     """

@@ -1,8 +1,9 @@
-"""Split a Markdown text at its headings and around its code, where that does not change its meaning. Pure.
+"""Splits a Markdown text at its headings and around its code, at places where this does not change its
+meaning. Pure.
 
 A line that begins with ``#`` ends every paragraph, list, quote and table. Only an open fence or HTML at top
-level can contain it. Regular expressions find the simple cases; markdown-it parses only the few lines around
-doubtful ones.
+level can contain it. Regular expressions find the simple cases; markdown-it parses only a few lines around
+doubtful places.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ SegmentKind: TypeAlias = Literal["text", "fence", "html", "rough"]
 
 
 class HeadingMark(NamedTuple):
-    """A heading's ``level``, and the byte offsets of its ``start`` and its ``body``. ``content`` is its
-    unparsed title; None if the title is its first line."""
+    """The ``level`` of a heading, and the byte offsets of its ``start`` and its ``body``.
+
+    ``content``: its unparsed title; None if the title is its first line.
+    """
 
     level: int
     start: int
@@ -31,10 +34,11 @@ class HeadingMark(NamedTuple):
 
 
 class TextSegment(NamedTuple):
-    """A piece of a text with the same meaning alone: blocks of top level are never split.
+    """A piece of a text that has the same meaning when parsed alone. Top-level blocks are never split.
 
-    A ``rough`` segment is too long to be examined. ``is_open``: a fence or HTML has no end. ``closing``: the
-    line that would end it.
+    - ``rough``: the segment is too long to be examined.
+    - ``is_open``: a fence or HTML in it is not closed.
+    - ``closing``: the line that would close it.
     """
 
     start: int
@@ -53,8 +57,8 @@ _LINE: Final = rb"""
   | [ ]{0,3} < [A-Za-z/!?]
   | (?P<rule> [ ]{0,3} (?: =+ | -+ ) [ \t]*+ (?= [\r\n] | \Z ))
 """
-"""The beginnings of lines that matter. Alternatives without a name are doubtful: indented headings and fences
-can belong to a list, and HTML begins in seven ways."""
+"""Matches the beginnings of lines that can end a segment. Alternatives without a name are doubtful: indented
+headings and fences can belong to a list, and HTML begins in seven ways."""
 
 _FIRST: Final = re.compile(_LINE, re.VERBOSE)
 _NEXT: Final = re.compile(rb"\n (?= [\#`~\ <=-] ) (?:" + _LINE + rb")", re.VERBOSE)
@@ -64,18 +68,18 @@ _SAFE: Final = re.compile(
     rb"(?:\r\n?+|\n)"
     rb"(?:[ \t]*+(?:\r\n?+|\n)(?=[A-Za-z\x80-\xff])|(?=[-*+][ ][A-Za-z\x80-\xff\[][^|\r\n]*+[\r\n]))"
 )
-"""Matches before a line that begins a paragraph or a list at top level, whatever precedes it. Only a fence or
-HTML could contain the line. With a | it could also be the head of a table, unless it continues a list."""
+"""Matches before a line that certainly begins a paragraph or a list at top level. Only a fence or HTML could
+contain the line. A line with a | could also be the head of a table, unless it continues a list."""
 _LETTER: Final = re.compile(rb"[A-Za-z\x80-\xff]")
 _SAFE_MARKS: Final = (b"\n\n", b"\n\r\n", b"\n- ", b"\n* ")
 _SENTINEL: Final = "# x"
 _BLANK: Final = re.compile(rb"(?:(?<=\n)|(?<=\r)(?!\n))[ \t]*+(?=[\r\n]|\Z)")
 _CLOSER: Final = re.compile(rb"[ ]{0,3}(?:`+|~+)[ \t]*[\r\n]*")
 _REACH: Final = 8
-"""Distance to search for the next segment, as a multiple of the maximum length of a segment."""
+"""The distance to search for the next segment, as a multiple of the maximum length of a segment."""
 _MAX_TRIES: Final = 8
 _NEAR: Final = 250
-"""Bytes after a doubtful line to search first for a place without doubt."""
+"""The number of bytes after a doubtful line that are searched first for a place without doubt."""
 
 _HTML_ENDS: Final = (
     (rb"(?i)</(script|pre|style|textarea)>", "</script>"),
@@ -84,7 +88,7 @@ _HTML_ENDS: Final = (
     (rb">", ">"),
     (rb"\]\]>", "]]>"),
 )
-"""The ends of the kinds of HTML that do not end with a blank line, in the order of `HTML_SEQUENCES`."""
+"""The ends of the kinds of HTML that do not end at a blank line, in the order of `HTML_SEQUENCES`."""
 
 
 @cache
@@ -138,7 +142,8 @@ class _SegmentSplitter:
     def _title(
         self, found: re.Match[bytes], start: int, line: int, after: int, marks: tuple[HeadingMark, ...]
     ) -> HeadingMark | None:
-        """Return the heading in this line, or underlined by it; None if there is none or it is doubtful."""
+        """Return the heading in this line, or the heading that it underlines. None if there is none, or if
+        this is doubtful."""
         if found.lastgroup == "atx":
             return None if self._may_be_table(line, after) else HeadingMark(len(found["atx"]), line, after)
         if found.lastgroup != "rule":
@@ -167,7 +172,7 @@ class _SegmentSplitter:
             yield from self._doubtful(end, line)
 
     def _line_start(self, found: int) -> int:
-        """Return the start of a line that was found with the line end before it, if there is one."""
+        """Return the start of a match without the line end before it, if there is one."""
         return found + 1 if self._data[found : found + 1] in (b"\n", b"\r") else found
 
     def _line_after(self, place: int) -> int:
@@ -177,8 +182,8 @@ class _SegmentSplitter:
         return self._data.find(b"\n", place) + 1 or len(self._data)
 
     def _underlined(self, start: int, line: int, marks: tuple[HeadingMark, ...]) -> int | None:
-        """Return the start of the heading that this line underlines. Return the line itself if it underlines
-        nothing, and None if that is doubtful."""
+        """Return the start of the heading that this line underlines. Return the start of the line itself if
+        it underlines nothing, and None if this is doubtful."""
         if line == start or (marks and marks[-1].body == line):
             return line
         words, end = self._line_before(start, line)
@@ -190,7 +195,7 @@ class _SegmentSplitter:
         return words if is_clear and b"|" not in text and _LETTER.match(text) else None
 
     def _line_before(self, start: int, line: int) -> tuple[int, int]:
-        """Return the start and the end of the line before ``line``, not before ``start``."""
+        """Return the start and the end of the line before ``line``. The start is at least ``start``."""
         data = self._data
         end = line - 1
         if end > start and data[end - 1 : line] == b"\r\n":
@@ -203,7 +208,7 @@ class _SegmentSplitter:
         return b"|" in self._data[line:after] and _DELIMITERS.match(self._data, after) is not None
 
     def _safe_before(self, start: int, line: int, marks: tuple[HeadingMark, ...]) -> int:
-        """Return the last place up to ``line`` where a segment can begin."""
+        """Return the last place before or at ``line`` where a segment can begin."""
         data = self._data
         best = marks[-1].body if marks else start
         for mark in _SAFE_MARKS:
@@ -220,7 +225,8 @@ class _SegmentSplitter:
         return best
 
     def _doubtful(self, start: int, line: int) -> Iterator[TextSegment]:
-        """Yield the segments from ``start``, with the doubtful ``line``, to the next place without doubt."""
+        """Yield the segments from ``start``, through the doubtful ``line``, to the next place without
+        doubt."""
         data = self._data
         after = self._line_after(line)
         end = max(after, self._line_after(min(len(data), start + self._max_bytes)))
@@ -269,10 +275,10 @@ class _SegmentSplitter:
             reach *= 4
 
     def _cut_off(self, start: int, end: int) -> TextSegment:
-        """Return a segment of a doubtful stretch that is too long.
+        """Return the first segment of a doubtful stretch that is too long.
 
-        It is the beginning without the last block, which may continue. If that is the only block, the segment
-        is ``rough``.
+        It has all blocks except the last, which may continue. If there is only one block, the segment is
+        ``rough``.
         """
         stop = self._data.rfind(b"\n", start, start + self._max_bytes) + 1
         tokens, lines = _blocks(self._data[start : max(start, stop)], start)
@@ -285,9 +291,9 @@ class _SegmentSplitter:
         )
 
     def _clear_html(self, start: int, line: int, marks: tuple[HeadingMark, ...]) -> int | None:
-        """Return the kind of HTML that begins at this line; None if there is none or it is doubtful.
+        """Return the kind of HTML that begins at this line; None if there is none, or if this is doubtful.
 
-        At the margin most kinds end any block before them, as a heading does. The last kind does so only
+        At the margin, most kinds end any block before them, like a heading. The last kind does this only
         after a blank line or a heading.
         """
         if self._data[line : line + 1] != b"<":
@@ -307,7 +313,7 @@ class _SegmentSplitter:
         return next(begun, None)
 
     def _fence(self, opening: int, text: bytes) -> TextSegment:
-        """Return the fence that opens with ``text``, to its end."""
+        """Return the whole fence that opens with ``text``."""
         length = len(text) - len(text.lstrip(text[:1]))
         place = self._line_after(opening)
         mark = text[:length]
@@ -323,7 +329,7 @@ class _SegmentSplitter:
         return TextSegment(opening, len(self._data), "fence", (), True, mark.decode())
 
     def _html(self, opening: int, kind: int) -> TextSegment:
-        """Return the HTML of ``kind`` that opens here, to its end."""
+        """Return the whole HTML of ``kind`` that opens here."""
         data = self._data
         if kind >= len(_HTML_ENDS):
             found = _BLANK.search(data, opening)
@@ -336,7 +342,7 @@ class _SegmentSplitter:
 
 
 def _blocks(text: bytes, start: int) -> tuple[Sequence[Token], list[int]]:
-    """Return the blocks of a text from ``start`` with a sentinel after it, and the starts of its lines. The
+    """Return the blocks of a text from ``start`` followed by a sentinel, and the starts of its lines. The
     last line is the sentinel's."""
     lines = [start, *(start + found.end() for found in _LINE_END.finditer(text))]
     has_end = text.endswith((b"\n", b"\r"))
@@ -346,7 +352,7 @@ def _blocks(text: bytes, start: int) -> tuple[Sequence[Token], list[int]]:
 
 
 def _marks(tokens: Sequence[Token], lines: Sequence[int], before: int) -> tuple[HeadingMark, ...]:
-    """Return the headings of top level up to a line."""
+    """Return the top-level headings before a line."""
     found = []
     for place, token in enumerate(tokens):
         if token.type == "heading_open" and not token.level and token.map and token.map[0] < before:

@@ -1,4 +1,4 @@
-"""A whiteboard as the source of a buffer (EDIT-5.3). The core finds this module by an entry point."""
+"""A whiteboard as the source of a buffer (EDIT-5.3). The core finds this module through an entry point."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from watchroom_whiteboards.whiteboards import Whiteboards
 class BoardSource:
     """A board as the source of a buffer. A flush replaces the whole board, if the actor can write it.
 
-    ``services`` are the services of the workspace.
+    ``services``: the services of the workspace.
     """
 
     def __init__(self, boards: Whiteboards, services: SourceServices, call: CallContext, name: str) -> None:
@@ -35,7 +35,7 @@ class BoardSource:
         return version_of(self._zone.head(self._name))
 
     def edit(self) -> int:
-        """The row of the external edit that is on disk, 0 if there is none."""
+        """The row of the external edit on disk, 0 if there is none."""
         return self._edits.row_number()
 
     def read(self) -> SourceText:
@@ -46,8 +46,8 @@ class BoardSource:
     def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:
         """Replace the text of the board. Return the new version.
 
-        - ``expected``: the version that must be the current one.
-        - ``message``: what changed.
+        - ``expected``: the version that must be current.
+        - ``message``: a description of the change.
         - ``edit``: the row of the external edit that must be on disk, 0 for none.
 
         Raises `StaleSourceError`, and `ReadOnlySourceError` if the caller cannot write the board.
@@ -63,7 +63,7 @@ class BoardSource:
 
 
 def open_board(services: SourceServices, call: CallContext, path: str) -> BoundSource:
-    """Bind the board ``path`` to a buffer of the caller. ``services`` are the services of the workspace."""
+    """Bind the board ``path`` to a buffer of the caller. ``services``: the services of the workspace."""
     boards = Whiteboards(services.boards, services.registry)
     board = boards.named(call, path)
     return BoundSource("board", board.name, BoardSource(boards, services, call, board.name))

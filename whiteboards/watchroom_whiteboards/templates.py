@@ -1,6 +1,6 @@
-"""Render the template of a board that was never written, with the names of the team.
+"""Renders the template of a board that was never written, with the names of the team.
 
-Unknown values stay placeholders such as ``{description}``, which show the form to follow.
+Unknown values stay placeholders such as ``{description}``. They show the expected form.
 """
 
 from __future__ import annotations

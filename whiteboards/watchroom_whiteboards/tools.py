@@ -1,4 +1,4 @@
-"""The whiteboards' tools, which the toolbox offers beside its own (see
+"""The tools of whiteboards. Toolboxes offer them in addition to the core's tools (see
 `watchroom.features.calls.tool_registry`)."""
 
 from __future__ import annotations
@@ -48,20 +48,21 @@ class BoardReadResult(ResultModel):
     board: str
     content: str
     version: int
-    """0 if the board was never written and the content is the template."""
+    """The version. 0 if the board was never written; the content is then the template."""
     current_version: int
     section: str | None = None
     author: str | None = None
     timestamp: str | None = None
     held_for_seconds: float | None = None
     notice: str | None = None
-    """How people settled the reader's conflicts on this board. Each settlement is returned once."""
+    """A text about the reader's conflicts on this board that people settled. Each settlement is returned
+    once."""
 
 
 @tool("whiteboard_read", path=("board",), reads_only=True)
 def whiteboard_read(context: ToolContext, params: BoardReadParams) -> BoardReadResult:
-    """Return the whiteboard in ``params``, or a section of it, to the actor of ``context``. Raises
-    `BoardNotFound`, `BoardDenied`, `VersionNotFound`, `SectionNotFound`."""
+    """Return a whiteboard, or a section of it, to the actor of ``context``. ``params``: the board and the
+    section. Raises `BoardNotFound`, `BoardDenied`, `VersionNotFound`, `SectionNotFound`."""
     notice = context.zones.conflicts.describe_unread(context.actor, "board", params.board, context.texts)
     found = _boards(context).read(
         context.call, params.board, version=params.version, section=params.section, hold=bool(params.hold)
@@ -102,8 +103,8 @@ class BoardWriteResult(ResultModel):
 
 @tool("whiteboard_write", path=("board",), destroys=True, may_conflict=True, read_tool=READ_TOOL)
 def whiteboard_write(context: ToolContext, params: BoardWriteParams) -> BoardWriteResult:
-    """Write the whiteboard in ``params`` for the actor of ``context``. The default of the expected version
-    is the one that the actor last saw. Raises `VersionConflict`, `BoardNotFound`, `BoardDenied`,
+    """Write the whiteboard in ``params`` for the actor of ``context``. The expected version is by default the
+    version that the actor last saw. Raises `VersionConflict`, `BoardNotFound`, `BoardDenied`,
     `BoardLeased`."""
     boards = _boards(context)
     expected = params.expected_version
@@ -155,7 +156,7 @@ def whiteboard_append(context: ToolContext, params: BoardAppendParams) -> BoardW
 
 @TOOLS.replay(whiteboard_append)
 def _append_result(context: ToolContext, params: BoardAppendParams, row: Row) -> BoardWriteResult:
-    # Not recorded as seen, because appending does not read what others wrote before.
+    # Not recorded as seen, because appending does not read the text that others wrote before.
     return BoardWriteResult(board=params.board, version=row.version or 0, section=params.section)
 
 
@@ -169,8 +170,8 @@ class BoardUpdateSectionParams(ParamsModel):
 
 @tool("whiteboard_update_section", path=("board",), destroys=True, may_conflict=True, read_tool=READ_TOOL)
 def whiteboard_update_section(context: ToolContext, params: BoardUpdateSectionParams) -> BoardWriteResult:
-    """Replace the section in ``params`` of a whiteboard, for the actor of ``context``. Raises
-    `VersionConflict`, `SectionNotFound`, `SectionAmbiguous`, `InvalidSection`, `BoardLeased`."""
+    """Replace a section of a whiteboard for the actor of ``context``. ``params``: the board and the section.
+    Raises `VersionConflict`, `SectionNotFound`, `SectionAmbiguous`, `InvalidSection`, `BoardLeased`."""
     row = _boards(context).update_section(
         context.call,
         params.board,
@@ -207,7 +208,7 @@ class BoardHistoryResult(ResultModel):
 
 @tool("whiteboard_history", path=("board",), reads_only=True)
 def whiteboard_history(context: ToolContext, params: BoardHistoryParams) -> BoardHistoryResult:
-    """Return the versions of the whiteboard in ``params``, and a diff of two if requested, to the actor of
+    """Return the versions of a whiteboard, and a diff of two versions if requested, to the actor of
     ``context``. Raises `BoardNotFound`, `BoardDenied`, `VersionNotFound`."""
     boards = _boards(context)
     rows = boards.history(context.call, params.board, limit=params.limit)
@@ -238,8 +239,8 @@ class BoardRestoreResult(ResultModel):
 
 @tool("whiteboard_restore", path=("board",), may_conflict=True)
 def whiteboard_restore(context: ToolContext, params: BoardRestoreParams) -> BoardRestoreResult:
-    """Write the earlier version in ``params`` of a whiteboard again, for the actor of ``context``. Raises
-    `VersionConflict`, `VersionNotFound`, `BoardLeased`."""
+    """Write an earlier version of a whiteboard again, for the actor of ``context``. ``params``: the board and
+    the version. Raises `VersionConflict`, `VersionNotFound`, `BoardLeased`."""
     texts = catalogue(context.language, TEXTS)
     row = _boards(context).restore(
         context.call,
@@ -261,7 +262,7 @@ def _restore_result(context: ToolContext, params: BoardRestoreParams, row: Row) 
 
 
 def _boards(context: ToolContext) -> Whiteboards:
-    # The Markdown parser is slow to load, and the other tools do not need it.
+    # The Markdown parser loads slowly, and other tools do not need it.
     from watchroom_whiteboards.whiteboards import Whiteboards
 
     return Whiteboards(context.zones.boards, context.zones.registry)
@@ -272,6 +273,7 @@ def _wait(seconds: float | None) -> float:
 
 
 def _last_seen(context: ToolContext, board: str) -> int:
-    """Return the newest version of ``board`` that the caller saw, in this process or before; 0 if none."""
+    """Return the newest version of ``board`` that the caller saw, in this process or earlier; 0 if there is
+    none."""
     seen = context.seen.find("board", board)
     return context.zones.boards.last_seen(context.call, board) if seen is None else seen

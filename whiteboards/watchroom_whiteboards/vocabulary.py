@@ -1,6 +1,6 @@
 """The headings, field names and statuses of boards in each language (BOARDS-3.1).
 
-A board can mix the languages. Upper and lower case do not matter.
+A board can mix the languages. Upper and lower case are equivalent.
 """
 
 from __future__ import annotations
@@ -130,16 +130,16 @@ def section_kind_of(title: str) -> SectionKind | None:
 
 
 def entry_kind(word: str) -> EntryKind | None:
-    """Return the kind of entry that ``word`` names in either language; None if it names none."""
+    """Return the kind of entry for ``word`` in either language; None if there is none."""
     return _ENTRIES.get(normalize(word))
 
 
 def field_name(word: str) -> FieldName | None:
-    """Return the field that ``word`` names in either language; None if it names none."""
+    """Return the name of the field for ``word`` in either language; None if there is none."""
     return _FIELDS.get(normalize(word))
 
 
 def is_same_heading(one: str, other: str) -> bool:
-    """Return whether two titles name the same section, as "Milestones" and 里程碑 do."""
+    """Return whether two titles mean the same section, such as "Milestones" and 里程碑."""
     kind = section_kind_of(one)
     return normalize(one) == normalize(other) or (kind is not None and kind == section_kind_of(other))

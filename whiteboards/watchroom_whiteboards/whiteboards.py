@@ -1,7 +1,7 @@
 """The whiteboards of a team: read, write, append, rewrite a section, restore (BOARDS-6).
 
-Every change is one version in the journal, made while nobody else holds the board's lock and nobody else
-writes. A text that started from an older version is refused with everything needed to recover.
+Every change is one version in the journal, written while nobody else holds the board's lock or writes. A text
+based on an older version is refused, with all data for a recovery.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
     from watchroom.workspace import Workspace
 
 PREPARED_BYTES: Final = 32 * 1024
-"""Min bytes of a board that is parsed before the lock is taken, so that other writers wait less."""
+"""Minimum bytes of a board that is parsed before the lock is taken, so that other writers wait less."""
 _MAX_MESSAGE_CHARACTERS: Final = 120
 T = TypeVar("T")
 
 
 class BoardText(NamedTuple):
-    """The ``content`` of ``version`` of ``board``, or of its ``section`` only.
+    """The ``content`` of ``version`` of ``board``, or only of its ``section``.
 
     - ``current``: the newest version.
-    - ``row``: the row of ``version``. Before the first write the content is the template, ``version`` is 0
-      and ``row`` None.
+    - ``row``: the row of ``version``. Before the first write, ``content`` is the template, ``version`` is 0,
+      and ``row`` is None.
     - ``lock``: the lock that `Whiteboards.read` took, if any.
     """
 
@@ -67,8 +67,11 @@ class Whiteboards:
 
     Refusals raise a `WatchroomError`.
 
-    boards = Whiteboards.of(workspace) boards.append(CallContext("alice", "whiteboard_append"), "global",
-    "Outline agreed.") print(boards.read(CallContext("bob"), "global").content)
+    Example::
+
+        boards = Whiteboards.of(workspace)
+        boards.append(CallContext("alice", "whiteboard_append"), "global", "Outline agreed.")
+        print(boards.read(CallContext("bob"), "global").content)
     """
 
     def __init__(self, boards: Boards, registry: Registry) -> None:
@@ -81,10 +84,10 @@ class Whiteboards:
         return cls(workspace.boards, workspace.registry)
 
     def boards(self, call: CallContext) -> list[Board]:
-        """Return the boards that the caller can read: the team's, and boards that were written before the
-        team changed."""
+        """Return the boards that the caller can read: the team's boards, and boards that were written before
+        the team changed."""
         config = self._registry.current(call)
-        # Rows that bypass the tools can have names that no board can have.
+        # Rows that were not written by the tools can have names that are invalid for boards.
         written = [Board.find(head.path) for head in self._boards.heads()]
         return [
             each
@@ -114,7 +117,7 @@ class Whiteboards:
         """Read the board ``name``, or one ``section`` of it. The read is recorded.
 
         - ``version``: an earlier version, default: the current one.
-        - ``hold``: take the board's lock first, until the caller's next write, so that nobody else writes in
+        - ``hold``: first take the board's lock until the caller's next write, so that nobody else writes in
           between.
 
         Raises `BoardNotFound`, `BoardDenied`, `BoardLeased`, `VersionNotFound`, `SectionNotFound`,
@@ -146,8 +149,8 @@ class Whiteboards:
         data = self._board_text(board, found).encode()
         everything = sections.parse_sections(data)
         part = sections.find_section(data, board.name, section, everything)
-        # Several sections can have the same path. Then the name tells which was read, and the read counts for
-        # none of them.
+        # Several sections can have the same path. Then the name identifies the section, and the read counts
+        # for none of them.
         is_duplicate = sections.is_duplicate(part, everything)
         shown = sections.section_name(data, part, everything) if is_duplicate else sections.section_path(part)
         return found, shown, sections.section_text(data, part)
@@ -165,7 +168,7 @@ class Whiteboards:
         """Replace the text of the board ``name`` by ``content``. Return the row of the new version.
 
         - ``expected``: the version that the text is based on, 0 for none, `UNCHECKED` for any.
-        - ``message``: what changed.
+        - ``message``: a description of the change.
 
         Raises `VersionConflict`, `BoardLeased`, `BoardDenied`, `BoardNotFound`, `TooLarge`, `NotText`.
         """
@@ -188,7 +191,7 @@ class Whiteboards:
         ``section``: append text to the end of this section, which needs write permission. Default: append a
         signed entry to the end of the board (BOARDS-6.1).
 
-        There is never a conflict. Raises `SectionNotFound`, `SectionAmbiguous`, `InvalidSection`, and the
+        An append never conflicts. Raises `SectionNotFound`, `SectionAmbiguous`, `InvalidSection`, and the
         errors of `write` except `VersionConflict`.
         """
         board = self._require_permission("append" if section is None else "write", call, name)
@@ -228,12 +231,12 @@ class Whiteboards:
     ) -> Row:
         """Replace the body of ``section`` of the board ``name`` by ``content``. Return the new row.
 
-        Everything else is unchanged, byte for byte. The update conflicts only with changes of the section
+        All other text is unchanged, byte for byte. The update conflicts only with changes of the section
         since the caller read it.
 
         - ``seen``: the version in which the caller read the whole board. A later read of the section takes
           precedence.
-        - ``expected``: the version since which the section must be unchanged, `UNCHECKED` for any. It
+        - ``expected``: the section must be unchanged since this version; `UNCHECKED` skips the check. It
           overrides ``seen``.
 
         Raise the errors of `append` for a section, and `VersionConflict`.
@@ -288,7 +291,7 @@ class Whiteboards:
         """Write the text of ``version`` of the board ``name`` as a new version. Return its row.
 
         - ``message``: the reason.
-        - ``expected``: the version that must be the current one, default: any.
+        - ``expected``: the version that must be current, default: any.
 
         Raises `VersionNotFound`, and the errors of `write`.
         """
@@ -336,7 +339,8 @@ class Whiteboards:
     def _prepare(
         self, board: Board, work: Callable[[FileVersion | None], T]
     ) -> Callable[[FileVersion | None], T]:
-        """Return ``work``, already done for the current version of a long board, to keep the lock shorter."""
+        """Run ``work`` in advance for the current version of a long board, to shorten the lock. Return a
+        function that returns its result."""
         now = self._boards.current(board.name)
         if now is None or (now.row.size or 0) < PREPARED_BYTES:
             return work

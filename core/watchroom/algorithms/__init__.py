@@ -1,1 +1,1 @@
-"""Pure algorithms, which read and write nothing: CRDTs, the editor, merging, patterns, signatures, trees."""
+"""Pure algorithms without I/O: CRDTs, the editor, merging, patterns, signatures, trees."""

@@ -1,6 +1,7 @@
 """Patterns with ``*`` and ``?``, for texts and for paths. Pure.
 
-Matching does not backtrack. It takes at most the length of the text times the length of the pattern.
+Matching does not backtrack. Its time is at most proportional to the length of the text times the length of
+the pattern.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _MARK: Final = re.compile(f"[{''.join(sorted(MARKS))}]")
 _FIRST_WORD_END: Final = re.compile(f"[ {WORDS}]")
 _WILDCARD: Final = re.compile("[*?]")
 _MAX_COMPILED: Final = 2048
-"""Compiled patterns that are kept: at least as many as one kind of pattern has in the largest policy."""
+"""Maximum number of compiled patterns that are kept. No policy has more patterns of one kind."""
 
 
 def matches_text(pattern: str, text: str) -> bool:
@@ -44,7 +45,7 @@ def matches_text(pattern: str, text: str) -> bool:
         return False
     at = len(first)
     for segment in middle:
-        # The first occurrence is sufficient, because a star follows and matches any rest.
+        # The first occurrence is enough, because a star follows and matches any rest.
         found = _find(segment, text, at, end)
         if found < 0:
             return False
@@ -57,7 +58,7 @@ def could_match_text(pattern: str, text: str) -> bool:
 
     `ANY` can become any text. The other marks stay within one word: they cannot become a space that the
     pattern has before its first ``*``. A pattern that begins with ``*`` or ``?`` would match any text with a
-    mark. For these, marks count only if the first word has one.
+    mark. For such patterns, marks count only if the first word has a mark.
     """
     found = _MARK.search(text)
     if found is None:
@@ -141,7 +142,7 @@ def matches_path(pattern: str, path: str) -> bool:
             at += 1
             name += 1
         elif last_any >= 0:
-            # Let the last ** match one more name.
+            # Let the last ** match one further name.
             resumed += 1
             at, name = last_any + 1, resumed
         else:
@@ -157,7 +158,7 @@ def _matches_name(pattern: str, name: str) -> bool:
 
 
 def _find(segment: str, text: str, start: int, end: int) -> int:
-    """Return the first position of ``segment``, which has no ``*``, in ``text[start:end]``; -1 if it has
+    """Return the first position of ``segment`` (without ``*``) in ``text[start:end]``; -1 if there is
     none."""
     if "?" not in segment:
         return text.find(segment, start, end)

@@ -1,6 +1,6 @@
 """Merkle trees over a list that only grows (RFC 6962, section 2.1): roots, proofs and their checks. Pure.
 
-Leaves are identified by position. The numbers of the rows behind them do not matter.
+Leaves are identified by position. The numbers of their rows do not matter.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class GrowingTree:
         self._size += 1
 
     def root(self) -> bytes:
-        """Return the root of all leaves."""
+        """Return the root hash of the tree of all leaves."""
         if not self._roots:
             return EMPTY_ROOT
         root = self._roots[-1]
@@ -158,7 +158,7 @@ def is_consistent(proof: Sequence[bytes], old_size: int, old_root: bytes, size: 
         return not proof and old_root == EMPTY_ROOT
     if old_size == size:
         return not proof and old_root == root
-    # A proof omits the first hash if the older tree is complete, because it is the old root.
+    # A proof omits the first hash if the older tree is complete, because that hash is the old root.
     path = [old_root, *proof] if old_size & (old_size - 1) == 0 else [*proof]
     if not path:
         return False

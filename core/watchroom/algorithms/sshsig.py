@@ -1,7 +1,7 @@
 """Signatures in the format of OpenSSH (PROTOCOL.sshsig), by key files and by FIDO2 keys. Pure.
 
-The signatures are compatible with ``ssh-keygen -Y``. Unlike it, `verify` also requires that a FIDO2 key was
-touched.
+The signatures are compatible with ``ssh-keygen -Y``. Unlike ssh-keygen, `verify` also requires that a FIDO2
+key was touched.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FIDO_ECDSA: Final = "sk-ecdsa-sha2-nistp256@openssh.com"
 _KINDS: Final = (ED25519, FIDO_ED25519, FIDO_ECDSA)
 _CURVE: Final = b"nistp256"
 _MAX_KEY_LINE: Final = 2_000
-"""Characters of a public key."""
+"""Maximum characters of a public key."""
 _ED25519_BYTES: Final = 32
 _POINT_BYTES: Final = 65
 _MAGIC: Final = b"SSHSIG"
@@ -30,11 +30,11 @@ _HASH: Final = b"sha512"
 _BEGIN: Final = "-----BEGIN SSH SIGNATURE-----"
 _END: Final = "-----END SSH SIGNATURE-----"
 _LINE: Final = 70
-"""Characters of base64 per line."""
+"""Number of base64 characters per line."""
 _MAX_SIGNATURE: Final = 4_000
-"""Characters of an armoured signature."""
+"""Maximum characters of an armoured signature."""
 _TOUCHED: Final = 0x01
-"""The flag of a FIDO2 device that somebody touched (user presence)."""
+"""The flag of a FIDO2 device that was touched (user presence)."""
 
 
 class DamagedError(ValueError):
@@ -91,7 +91,7 @@ class PublicKey(NamedTuple):
 
     @property
     def is_touched(self) -> bool:
-        """Whether it is in a FIDO2 device, which somebody must touch for each signature."""
+        """Whether the key is in a FIDO2 device, which must be touched for each signature."""
         return bool(self.application)
 
     @property
@@ -170,7 +170,7 @@ def signed_bytes(message: bytes, namespace: str) -> bytes:
 def armour(key: PublicKey, namespace: str, signature: bytes) -> str:
     """Return an armoured signature.
 
-    ``signature`` is in the binary format of SSH: the kind, the raw signature, and the data of a FIDO2 device.
+    ``signature``: in the binary format of SSH: the kind, the raw signature, and the data of a FIDO2 device.
     """
     parts = encode_strings(key.blob, namespace.encode(), b"", _HASH, signature)
     text = base64.b64encode(_MAGIC + _VERSION.to_bytes(4, "big") + parts).decode()
@@ -204,7 +204,7 @@ def verify(signature: str, message: bytes, namespace: str, key: PublicKey) -> No
 
 
 def parse_signing_key(signature: str) -> PublicKey:
-    """Return the key that ``signature`` names, without verifying it.
+    """Return the key in ``signature``, without verifying the signature.
 
     Raise `InvalidSignature` if it is malformed.
     """
@@ -238,7 +238,7 @@ def _parse(signature: str) -> _Parsed:
 def _is_signed_by(key: PublicKey, raw: bytes, data: bytes) -> bool:
     if key.kind != FIDO_ECDSA:
         return _is_valid_ed25519(data, raw, key.data)
-    # libsodium, which needs less memory, does not have ECDSA.
+    # libsodium, which needs less memory, does not support ECDSA.
     from cryptography.exceptions import InvalidSignature as WrongSignature
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec, utils

@@ -1,7 +1,7 @@
-"""All lines that a text had since some version, each with the versions that added and removed it. Pure.
+"""All lines that a text had since a given version, each with the versions that added and removed it. Pure.
 
 The structure is the interleaved delta of SCCS (M. J. Rochkind, "The Source Code Control System", 1975). Each
-version can be switched off: then its added lines are missing and its removed lines are present.
+version can be switched off. Then its added lines are missing, and its removed lines are present.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class _Line:
     """A line of some version.
 
     - ``adder``: the version that added it.
-    - ``sources``: the versions that had added the lines that it replaced, and the lines that those replaced.
+    - ``sources``: the versions that added the lines it replaced, directly or in several steps.
     - ``removers``: the versions that removed it, in order.
     """
 
@@ -32,7 +32,7 @@ class _Line:
         self.removers: list[int] = []
 
     def is_present(self, off: Set[int]) -> bool:
-        """Return whether the text has this line if the versions ``off`` are off."""
+        """Return whether the text has this line when the versions ``off`` are off."""
         return self.adder not in off and all(each in off for each in self.removers)
 
     def list_editors(self, off: Set[int]) -> list[int]:
@@ -45,10 +45,10 @@ class _Change(NamedTuple):
 
     - ``now``: the lines before the switch.
     - ``then``: the lines after the switch.
-    - ``start``: the lines that are older than the first version.
+    - ``start``: the lines older than the first version.
     - ``switched``: the first switched version that edited the lines; 0 if none did.
     - ``others``: the last other version that edited the lines; 0 if none did.
-    - ``is_mixed``: a line that stays replaced a line of a switched version.
+    - ``is_mixed``: whether a remaining line replaced a line of a switched version.
     """
 
     now: list[str]
@@ -60,7 +60,7 @@ class _Change(NamedTuple):
 
 
 class LineHistory(NamedTuple):
-    """A line that some version of a text had.
+    """A line of any version of a text.
 
     - ``adder``: the version that added it; 0 if it is older than the weave.
     - ``removers``: the versions that removed it, in order.
@@ -71,12 +71,12 @@ class LineHistory(NamedTuple):
     removers: tuple[int, ...]
 
     def is_present(self, off: Set[int]) -> bool:
-        """Return whether the text has this line if the versions ``off`` are off."""
+        """Return whether the text has this line when the versions ``off`` are off."""
         return self.adder not in off and all(each in off for each in self.removers)
 
 
 class Replacement(NamedTuple):
-    """Lines of the version ``version`` replaced lines of the version ``replaced``, directly or in steps."""
+    """Lines of ``version`` replaced lines of ``replaced``, directly or in several steps."""
 
     version: int
     replaced: int
@@ -102,14 +102,14 @@ class Weave:
     def add(self, version: int, text: str, took: Collection[int] = (), gave: Collection[int] = ()) -> None:
         """Add the next ``version``, after which the text is ``text``.
 
-        - ``took``: the versions that it switched off, if it is a revert.
-        - ``gave``: the versions that it switched on, if it is a revert.
+        - ``took``: for a revert, the versions that it switched off.
+        - ``gave``: for a revert, the versions that it switched on.
 
         Only differences from the switched text are edits of a revert itself.
         """
         self._off = (self._off | set(took)) - set(gave)
         off = self._off
-        # Most lines were never removed; a call for each of them would take most of the time.
+        # Most lines were never removed. A call for each of them would take most of the time.
         present = [
             n
             for n, line in enumerate(self._lines)
@@ -145,10 +145,11 @@ class Weave:
         return [LineHistory(each.text, each.adder, tuple(each.removers)) for each in self._lines]
 
     def replacements(self, off: Set[int]) -> frozenset[Replacement]:
-        """Return which lines of the text with the versions ``off`` switched off replaced lines of ``off``.
+        """Return the replacements of lines of ``off`` by lines that are in the text without the versions
+        ``off``.
 
-        Such a line may have content of a version that is off. The text has no line of others if there are
-        none.
+        Such a replacing line may contain content of a version that is off. If there are no such lines, the
+        text contains no content of these versions.
         """
         return frozenset(
             Replacement(line.adder, each)
@@ -161,8 +162,8 @@ class Weave:
         """Return the regions between the current text and the text with the versions ``off`` switched off.
 
         A region is ``incoming`` if only switched versions edited it, and ``conflict`` if others edited it
-        later. Lines of others that replaced lines of switched versions are a conflict, too, even if the
-        switch has no other effect there. ``entries`` are versions whose lines are never grouped with
+        later. It is also a conflict if lines of others replaced lines of switched versions, even if the
+        switch has no other effect there. ``entries``: versions whose lines are never grouped with
         neighbouring lines.
         """
         regions: list[Region] = []
@@ -189,7 +190,7 @@ class Weave:
         group = _Change([], [], [], 0, 0, is_mixed=False)
         newly_off = off - self._off
         kind: int | None = None
-        """The kind of all lines in the group: 0 if they were edited, or the version if it is an entry."""
+        """The kind of all lines in the group: 0 for edited lines, or the version if it is an entry."""
         for line in self._lines:
             if line.adder in self._off and line.adder in off:
                 continue
@@ -216,13 +217,13 @@ class Weave:
 
 
 def join_lines(lines: Iterable[str]) -> str:
-    """Return the text of ``lines``. A line without a line feed gets one if other lines follow."""
+    """Return the text of ``lines``. If other lines follow a line without a line feed, it gets a line feed."""
     *above, last = [*lines] or [""]
     return "".join(each if each.endswith("\n") else f"{each}\n" for each in above) + last
 
 
 def _sources(replaced: Iterable[_Line]) -> frozenset[int]:
-    """Return the versions that a line builds on if it replaces the lines ``replaced``."""
+    """Return the versions on which a line is based if it replaces the lines ``replaced``."""
     return frozenset(each for line in replaced for each in (line.adder, *line.sources) if each != _START)
 
 

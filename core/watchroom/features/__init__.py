@@ -1,10 +1,10 @@
 """The features of Watchroom, one folder for each noun.
 
-A folder has the same files, as far as the feature needs them:
+Each folder has the following files that its feature needs:
 
-- `rows.py`: what the feature's rows mean.
+- `rows.py`: the meaning of the feature's rows.
 - `rules.py`: pure decisions.
-- `service.py`: acts, and writes rows.
+- `service.py`: performs operations, and writes rows.
 - `view.py`: the feature's part of the dashboard's model.
 - `reads.py`: details for front ends.
 - `tools.py`: the tools of agents and people.

@@ -1,4 +1,4 @@
-"""The services of a workspace: what tools and front ends act through."""
+"""The services of a workspace, which tools and front ends use."""
 
 from __future__ import annotations
 
@@ -51,15 +51,14 @@ if TYPE_CHECKING:
 
 
 class Services:
-    """The services of a workspace as attributes. Services that are slow to import are made with their first
-    use.
+    """The services of a workspace as attributes. Services that are slow to import are created on first use.
 
     Args:
         store: The journal and the files.
         reconciler: Finds external edits.
         root: The workspace's folder.
         register: Adds agents to the configuration.
-        sandbox: Finds what commands run in; None for what this machine offers.
+        sandbox: Finds the kinds of sandbox for commands; None to test this machine.
         platform: The operating system.
         is_kept_elsewhere: Returns whether another process records changes.
     """
@@ -112,7 +111,7 @@ class Services:
 
     @LazyPart
     def realtime(self) -> Documents:
-        """The documents that several agents edit at once and that merge automatically."""
+        """The documents that several agents edit at the same time. Edits merge automatically."""
         # The engine is loaded with the first document.
         from watchroom.features.documents.service import Documents
 
@@ -132,7 +131,7 @@ class Services:
 
     @LazyPart
     def commands(self) -> Commands:
-        """Where agents' commands run, in a sandbox."""
+        """The commands of agents, which run in a sandbox."""
         # The modules that start processes are loaded with the first command.
         from watchroom.features.tasks.commands import Commands
 
@@ -142,14 +141,14 @@ class Services:
 
     @LazyPart
     def access(self) -> Tokens:
-        """The tokens by which agents connect over the network."""
+        """The tokens with which agents connect over the network."""
         from watchroom.features.people.tokens import Tokens
 
         return Tokens(self._store, self.people)
 
     @LazyPart
     def notifications(self) -> Notifications:
-        """What agents have not been notified of yet."""
+        """The rows that agents have not been notified of yet."""
         from watchroom.features.conflicts.notifications import Notifications
 
         return Notifications(self._store, self.conflicts)
@@ -157,7 +156,7 @@ class Services:
     @LazyPart
     def tree_calls(self) -> TreeCalls:
         """Checks and records what clients' own tools do in working trees."""
-        # Only hooks need the modules.
+        # The modules are needed only for hooks.
         from watchroom.features.trees.calls import TreeCalls
 
         return TreeCalls(self._store, self.trees)
@@ -173,7 +172,7 @@ class Services:
     @LazyPart
     def agent_commits(self) -> AgentCommits:
         """Commits and tries the work of single agents in working trees."""
-        # Only people who commit need the modules.
+        # The modules are needed only for people who commit.
         from watchroom.features.trees.commits import AgentCommits
 
         return AgentCommits(self._store)
@@ -192,7 +191,7 @@ class Services:
     def close(self) -> None:
         """Stop commands, write overdue document checkpoints, lock keys, and close folders.
 
-        If a part fails to close, the others are closed all the same.
+        If a part fails to close, the other parts are still closed.
         """
         with ExitStack() as stack:
             stack.callback(self.task_files.close)

@@ -1,5 +1,5 @@
-"""The past of a workspace: searching it, writing it out, comparing moments of it, and proving it unchanged.
+"""The past of a workspace: search, exports, comparisons of moments, and proofs that it is unchanged.
 
-Each part is imported on its own, and loads nothing else: ``search``, ``git``, ``seal`` (tamper evidence),
+Each part is imported separately, and loads no other part: ``search``, ``git``, ``seal`` (tamper evidence),
 ``fork``, ``verify``, ``report``, ``comparison``, ``export``, and ``queries`` (details for front ends).
 """

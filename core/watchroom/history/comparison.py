@@ -1,4 +1,5 @@
-"""Comparison of two moments of a workspace: which paths differ, by whom, and how, also as a git patch."""
+"""The comparison of two moments of a workspace: the paths that differ, their authors, and the differences.
+Also as a git patch."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ _ESCAPES: Final = {
     0x5C: "\\\\",
 }
 COMPARED: Final[tuple[Zone, ...]] = tuple(zone for zone, spec in ZONES.items() if spec.is_compared)
-"""The zones that agents and people work in. Other zones record how they work."""
+"""The zones in which agents and people work. Other zones record how they work."""
 ChangeKind: TypeAlias = Literal["created", "changed", "deleted"]
 CHANGE_KINDS: Final[tuple[ChangeKind, ...]] = ("created", "changed", "deleted")
 
@@ -44,7 +45,7 @@ CHANGE_KINDS: Final[tuple[ChangeKind, ...]] = ("created", "changed", "deleted")
 class PathDifference(NamedTuple):
     """The difference of a path.
 
-    - ``path``: the path, and whose versions it got.
+    - ``path``: the path, and the authors of its new versions.
     - ``pair``: the two versions.
     - ``added``, ``removed``: the number of lines, None if a version is not text or cannot be read.
     """
@@ -66,7 +67,7 @@ def read_changed_paths(
 ) -> list[ChangedPath]:
     """Return the paths of `COMPARED` zones that changed after row ``after`` up to row ``until``.
 
-    ``wanted`` restricts them to files and folders, with or without their zone (``collab/plan.md``). Raise
+    ``wanted``: only these files and folders, with or without their zone (``collab/plan.md``). Raise
     `JournalError`.
     """
     names = [each.rstrip("/") for each in wanted]
@@ -80,7 +81,7 @@ def _is_named(changed: ChangedPath, name: str) -> bool:
 
 
 def read_differences(journal: Journal, changed: Iterable[ChangedPath]) -> Iterator[PathDifference]:
-    """Yield the difference of each path in ``changed``, one at a time because texts can be large. Raise
+    """Yield the difference of each path in ``changed``, one at a time, because texts can be large. Raise
     `JournalError`."""
     for path in changed:
         pair = find_versions(journal, path)
@@ -119,8 +120,8 @@ def read_sides(journal: Journal, pair: VersionPair) -> VersionTexts:
 def read_patch(journal: Journal, pair: VersionPair) -> str:
     """Return the changes of ``pair`` as a patch for ``git apply``, empty if nothing changed.
 
-    The file names are those of an export; task files are in ``tasks/TASK``, as in an exported repository.
-    Raise `UnreadableVersionError`, `JournalError`.
+    The file names are the same as in an export. Task files are in ``tasks/TASK``, as in an exported
+    repository. Raise `UnreadableVersionError`, `JournalError`.
     """
     if pair.new.zone in DOCUMENTS:
         old_text, new_text = (_document_values(journal, row) if row is not None else "" for row in pair)
@@ -147,7 +148,7 @@ def _file_name(row: Row) -> bytes:
 
 
 def _document_values(journal: Journal, row: Row) -> str:
-    # Documents need the engine, which is slow to load.
+    # Documents need the engine, which loads slowly.
     from watchroom.features.documents.replica import DocumentReplica
 
     if row.deleted:
@@ -159,7 +160,7 @@ def _document_values(journal: Journal, row: Row) -> str:
 
 
 def _document_text(journal: Journal, row: Row) -> str:
-    # Documents need the engine, which is slow to load.
+    # Documents need the engine, which loads slowly.
     from watchroom.errors import DocumentNotFound
     from watchroom.features.documents.reads import open_document
 
@@ -204,8 +205,8 @@ def git_patch(path: bytes, old: GitFile | None, new: GitFile | None) -> str:
 def quote_name(name: bytes) -> str:
     """Return ``name`` for a header of a patch.
 
-    It is quoted if it has control characters, quotes, backslashes or bytes that are not UTF-8. It is also
-    quoted if it has spaces, because git cannot always find the end of such a name.
+    It is quoted if it has control characters, quotes, backslashes or bytes that are not UTF-8. A name with
+    spaces is also quoted, because git cannot always find its end.
     """
     text = name.decode("utf-8", "surrogateescape")
     quoted = "".join(_quote(character) for character in text)

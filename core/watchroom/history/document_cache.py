@@ -13,10 +13,10 @@ _MAX_OPEN: Final = 16
 
 
 class DocumentCache:
-    """The replicas of the 16 documents of ``journal`` that were read last.
+    """The replicas of the 16 most recently read documents of ``journal``.
 
-    Reading the versions of a document in ascending order is cheap. An earlier version, or a document that was
-    evicted, is read from its first version.
+    Reading the versions of a document in ascending order is cheap. An earlier version, or an evicted
+    document, is read from its first version.
     """
 
     def __init__(self, journal: Journal) -> None:
@@ -25,7 +25,7 @@ class DocumentCache:
 
     def at(self, name: str, version: int) -> DocumentReplica:
         """Return the document ``name`` at ``version``. Raise `JournalDamaged`, `JournalError`."""
-        # The engine is slow to load, and most journals have no documents.
+        # The engine loads slowly, and most journals have no documents.
         from watchroom.features.documents.replica import DocumentReplica
 
         document = self._open.pop(name, None)

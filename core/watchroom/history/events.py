@@ -1,8 +1,8 @@
 """Events: each row of the journal as one typed JSON object, for scripts.
 
-An event follows from its row, so reading the journal again gives the same events. ``docs/events.md`` is the
-protocol. Raise `PROTOCOL` if an existing kind or field gets another meaning; new kinds and fields are
-compatible.
+An event is derived from its row, so reading the journal again gives the same events. ``docs/events.md``
+describes the protocol. Increase `PROTOCOL` if an existing kind or field gets another meaning; new kinds and
+fields are compatible.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ from watchroom.model import (
 
 PROTOCOL: Final = 1
 MAX_TEXT: Final = 4096
-"""Bytes of UTF-8 of a text in an event, and of a list as JSON. Longer ones are left out."""
+"""Maximum bytes of UTF-8 of a text in an event, and of a list as JSON. Longer values are left out."""
 HELLO: Final = "hello"
-"""The kind of the first line, which belongs to no row."""
+"""The kind of the first line, which has no row."""
 EventKind: TypeAlias = Literal[
     "file_written",
     "file_deleted",
@@ -148,7 +148,7 @@ _log = logging.getLogger("watchroom")
 
 
 class Event(NamedTuple):
-    """The event of ``row``. ``fields``: what its kind says of the row besides the row's columns."""
+    """The event of ``row``. ``fields``: the fields of its kind, besides the row's columns."""
 
     row: Row
     kind: EventKind
@@ -178,7 +178,7 @@ class Event(NamedTuple):
         return dict(_bound(kept))
 
     def is_about(self, agent: str) -> bool:
-        """Whether ``agent`` caused the event, or the event is about it."""
+        """Whether ``agent`` caused the event, or the event is about the agent."""
         named = (self.row.actor, _agent_of(self.row), *map(self.fields.get, ("agent", "from", "to")))
         agents = self.fields.get("agents")
         return agent in named or (isinstance(agents, list) and agent in agents)
@@ -217,7 +217,7 @@ class EventReader:
             return Event(row, "damaged", {"rule": "damage_fault"})
 
     def _read_agents(self, row: Row) -> list[Json]:
-        """Return the ids of the agents that are registered after ``row``, none if its config is not valid."""
+        """Return the ids of the agents that are registered after ``row``; empty if its config is invalid."""
         try:
             return [*parse_recorded_config(row, self._journal.content(row.seq)).agents]
         except ConfigInvalid:
@@ -225,9 +225,9 @@ class EventReader:
 
 
 def describe_row(row: Row, flaw: str = "") -> _Found:
-    """Return the kind of the event of ``row``, which is not damaged, and the fields of that kind.
+    """Return the kind of the event of the undamaged row ``row``, and the fields of that kind.
 
-    ``flaw``: the rule that keeps the row from taking effect, as `PeopleReader.find_flaw` returns it.
+    ``flaw``: the rule that prevents the row from taking effect, a result of `PeopleReader.find_flaw`.
     """
     effect = effect_of(row)
     if flaw and effect not in ("edit", "end_task") and not takes_effect(row, flaw):
@@ -257,7 +257,7 @@ def describe_row(row: Row, flaw: str = "") -> _Found:
 
 
 def _agent_of(row: Row) -> str:
-    """Return the agent that ``row`` is about, else its actor if that is an agent; empty for none."""
+    """Return the agent that ``row`` is about, else its actor if that is an agent, else an empty text."""
     if row.zone in (SESSIONS, "request", buffers.ZONE) or (
         row.zone in ZONES and ZONES[row.zone].owner == "agent"
     ):
@@ -272,7 +272,7 @@ def _is_empty(value: Json) -> bool:
 
 
 def _bound(fields: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
-    """Yield ``fields``. Yield the size and checksum of a text or list that is longer than `MAX_TEXT`."""
+    """Yield ``fields``. For a text or list longer than `MAX_TEXT`, yield its size and checksum instead."""
     for name, value in fields.items():
         if not isinstance(value, str | list):
             yield name, value
@@ -438,7 +438,7 @@ def _token(row: Row) -> _Found:
 
 
 def _revert(row: Row) -> _Found | None:
-    # The second version only records that the revert is finished.
+    # The second version only records the end of the revert.
     return ("work_reverted", {"revert": row.path}) if row.version == 1 else None
 
 
@@ -469,7 +469,7 @@ _BY_SYSTEM: Final[Mapping[str, Callable[[Row], _Found]]] = {
     SEND_ALERT: _alert,
     CHECKPOINT: lambda row: ("journal_sealed", {}),
 }
-"""By the tool of a row that Watchroom itself made."""
+"""The functions by tool, for rows of Watchroom itself."""
 _HANDOFF_NOTES: Final[Mapping[str, EventKind]] = {
     handoffs.READ_TOOL: "handoff_read",
     handoffs.ACKNOWLEDGE_TOOL: "handoff_acknowledged",
@@ -483,7 +483,7 @@ _SESSION_NOTES: Final[Mapping[str, Callable[[Row], _Found]]] = {
     TOOL_BEGINS: _started_call,
     HANDED_OVER: _delivered_messages,
 }
-"""By the tool of a note about a session or an agent."""
+"""The functions by tool, for notes about a session or an agent."""
 _BY_ZONE: Final[Mapping[Zone, Callable[[Row], _Found | None]]] = {
     SESSIONS: _session,
     "request": _request,
@@ -502,4 +502,4 @@ _BY_ZONE: Final[Mapping[Zone, Callable[[Row], _Found | None]]] = {
     REVERTS: _revert,
     "workspace": _workspace,
 }
-"""By the zone of a version. Versions of all other zones are those of files."""
+"""The functions by zone, for versions. Versions of all other zones are versions of files."""

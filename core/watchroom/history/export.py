@@ -42,10 +42,11 @@ def export(
     """Write the files to ``target`` as they were at row ``as_of``. Return their number.
 
     - ``platform``: the operating system, default this machine's.
-    - ``on_left_out``: called with each current version that has no file, because its text cannot be read or
+    - ``on_left_out``: called with each current version that is left out, because its text cannot be read or
       it breaks the rules of its zone.
 
-    Version files, histories, metadata and the configuration do not count. Raise OSError, `JournalError`.
+    Version files, histories, metadata and the configuration are not included in the number. Raise OSError,
+    `JournalError`.
     """
     folder = Folder(target, os.path.join(target, CONTROL, "tmp"), platform)
     count = 0

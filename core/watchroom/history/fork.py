@@ -1,13 +1,14 @@
-"""Creates a new workspace from a past moment of another one, with its agents and tasks.
+"""Creates a new workspace from a past moment of another workspace, with its agents and tasks.
 
 Rows are copied with their numbers and contents, so the journal of a fork is complete. It can be verified,
-moved and backed up without the original, which may go on or be deleted.
+moved and backed up without the original. The original may continue or be deleted.
 
 - Not copied: logins, tokens, enrolments and seals.
-- A fork has its own id and names its parent. A decision signed later in one does not count in the other.
-- A fork is open. The settings that were in effect, signed or not, are in its config file.
-- Nothing runs in a fork. Board locks are released, commands without an end are interrupted, and sessions can
-  be resumed.
+- A fork has its own id, and records its parent's id. A decision that is signed in the fork does not
+  count in the original, and vice versa.
+- A fork is open. Its config file has the settings that were in effect, signed or not.
+- No process runs in a fork. Board locks are released, unfinished commands are recorded as interrupted, and
+  sessions can be resumed.
 - Tasks get their own folders. Binary files whose bytes were not kept are deleted.
 """
 
@@ -43,31 +44,32 @@ from watchroom.validation import encode_text, sha256
 FORK: Final = "fork_workspace"
 """The tool of the rows that a fork adds."""
 TASKS_SUFFIX: Final = "-tasks"
-"""The suffix of the folder next to a fork that has the folders of its tasks."""
+"""The suffix of the folder for the folders of tasks, next to a fork."""
 MAX_UNREADABLE: Final = 1000
 UNFINISHED: Final = ".unfinished"
-"""The suffix of the hidden folder in which a fork is built. The next attempt deletes what was left there."""
+"""The suffix of the hidden folder in which a fork is built. The next attempt deletes remains of earlier
+attempts."""
 _CLAIMS: Final = "claims"
 _PLACING: Final = "placing"
-"""The file with the identity of the folder that is about to become the folder of the tasks."""
+"""The file with the identity of the folder that will become the folder of the tasks."""
 _PARTS: Final = ("workspace", "tasks", "writing")
 _NOT_COPIED: Final[frozenset[Zone]] = frozenset({"token", "person", SETTINGS_ZONE})
 _BATCH_ROWS: Final = 500
 _BATCH_BYTES: Final = 8 * 1024 * 1024
-"""Rows, and bytes of contents, that are copied in one transaction."""
+"""Maximum rows, and maximum bytes of contents, that are copied in one transaction."""
 _INTERRUPTED: Final = '{"interrupted": true}'
 _PLACES: Final = ("workspacePath", "checkout", "machine")
-"""The keys of a task's content that say where its folder is."""
+"""The keys of a task's content with the place of its folder."""
 
 
 class Fork(NamedTuple):
     """A new fork.
 
     - ``root``: its folder.
-    - ``row``: the last row of the original that it has.
+    - ``row``: the last copied row of the original.
     - ``rows``: the number of rows that were copied.
     - ``tasks``: the folder of its tasks, empty if no task has files.
-    - ``unreadable``: the first rows, at most `MAX_UNREADABLE`, that were copied without their text.
+    - ``unreadable``: the rows that were copied without their text, only the first `MAX_UNREADABLE`.
     """
 
     root: str
@@ -86,13 +88,12 @@ def fork_workspace(
 ) -> Fork:
     """Create a workspace in the folder ``out`` from the rows of ``journal`` up to row ``until``.
 
-    The folders of its tasks are in ``out`` + `TASKS_SUFFIX`. ``out`` appears complete or not at all: a
-    process that is killed leaves a hidden folder with `UNFINISHED` in its name, which the next attempt
-    deletes.
+    The folders of its tasks are in ``out`` + `TASKS_SUFFIX`. ``out`` appears atomically: a killed process
+    leaves a hidden folder with `UNFINISHED` in its name, which the next attempt deletes.
 
     - ``write_files``: called with the folder of the new workspace once its journal is complete; it writes
       the files of the workspace there.
-    - ``on_progress``: called after each batch with the number of the last copied row, and with ``until``.
+    - ``on_progress``: called after each batch with the number of the last copied row, and ``until``.
 
     Raise FileExistsError if ``out`` exists or another attempt is running, `JournalError`,
     `WorkspaceLocked`, OSError.
@@ -127,10 +128,8 @@ def fork_workspace(
 
 
 def _draft_settings(journal: Journal, until: int) -> Iterator[Draft]:
-    """Yield the draft that puts the signed settings at row ``until`` into the config file of the fork.
-
-    The people who signed them are not in the fork.
-    """
+    """Yield the draft that writes the signed settings at row ``until`` into the config file of the fork. The
+    fork does not have the people who signed them."""
     if journal.head(SETTINGS_ZONE, SETTINGS_PATH, as_of=until) is not None:
         text = dump_config(read_config(journal, as_of=until))
         yield Write(SYSTEM, FORK, "config", CONFIG_PATH, text)
@@ -140,7 +139,7 @@ def _draft_settings(journal: Journal, until: int) -> Iterator[Draft]:
 def _make_scratch(root: str, tasks: str) -> Iterator[str]:
     """Yield an empty folder in which to build the workspace ``root``, and delete it afterwards.
 
-    What an earlier attempt left there and at ``tasks`` is deleted first. Raise FileExistsError, OSError.
+    First delete the remains of an earlier attempt, there and at ``tasks``. Raise FileExistsError, OSError.
     """
     if os.path.lexists(root):
         raise FileExistsError(root)
@@ -168,9 +167,10 @@ def _make_scratch(root: str, tasks: str) -> Iterator[str]:
 
 
 def _delete_remains(root: str, tasks: str, scratch: str) -> None:
-    """Delete what a killed attempt left in ``scratch``, and at ``tasks`` if it had moved that folder."""
+    """Delete the remains of a killed attempt in ``scratch``, and at ``tasks`` if it had already moved that
+    folder."""
     placing = os.path.join(scratch, _PLACING)
-    # The folder of the workspace moves last: while it is here, there is no fork.
+    # The folder of the workspace is moved last: while it is still here, there is no fork.
     if os.path.isfile(placing) and os.path.isdir(os.path.join(scratch, _PARTS[0])):
         with open(placing, encoding="ascii") as file:
             placed = file.read()
@@ -180,7 +180,7 @@ def _delete_remains(root: str, tasks: str, scratch: str) -> None:
 
 
 def _delete_parts(scratch: str) -> None:
-    # The mark is deleted last, so that the next attempt can continue if this one is killed.
+    # The mark is deleted last, so that the next attempt can continue if this attempt is killed.
     for part in _PARTS:
         if os.path.lexists(os.path.join(scratch, part)):
             shutil.rmtree(os.path.join(scratch, part))
@@ -237,10 +237,8 @@ def _batches(
 
 
 def _moved_task(row: Row, content: str | None, tasks: str) -> tuple[Row, str | None]:
-    """Return ``row`` with a new folder in ``tasks`` if it begins a task with a folder, else unchanged.
-
-    Only these rows differ from the original.
-    """
+    """Return ``row`` with a new folder in ``tasks`` if it begins a task with a folder, else unchanged. Only
+    these rows differ from the original."""
     begun = _parse_object(content) if row.version == 1 and find_row_flaw(row) is None else {}
     if not begun.get("workspacePath"):
         return row, content
@@ -257,7 +255,8 @@ def _parse_object(content: str | None) -> Mapping[str, Json]:
 
 
 def _draft_endings(fork: Journal) -> list[Draft]:
-    """Return drafts that end what cannot continue in a fork: board locks, commands, and lost task files."""
+    """Return drafts that end items that cannot continue in a fork: board locks, commands, and lost task
+    files."""
     return [
         *(
             Write(SYSTEM, EXPIRED, "lease", head.path, None, expected=head.version or 0)
@@ -278,7 +277,7 @@ def _draft_endings(fork: Journal) -> list[Draft]:
 
 
 def _write_task_folders(fork: Journal, target: str, scratch: str) -> None:
-    """Write the files of each task that has a folder to a folder in ``target``."""
+    """Write the files of each task with a folder to a folder in ``target``."""
     for task in fork.heads("task"):
         begun = fork.version("task", task.path, 1)
         if find_row_flaw(task) is not None:

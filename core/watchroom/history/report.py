@@ -1,6 +1,6 @@
-"""Reports on what happened between two rows: who did what, who decided, and what is open.
+"""Reports on the rows between two moments: the work of each actor, the decisions, and the open items.
 
-A report is made from the changed paths and from the models of both moments. Its lists are bounded.
+A report is computed from the changed paths and the models of both moments. Its lists have limits.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from watchroom.kernel.journal.topics import SETTLED
 from watchroom.model import Outcome, Row
 
 MAX_PATHS: Final = 500
-"""The number of paths that are compared, those with the most versions."""
+"""Maximum number of compared paths. The paths with the most versions are compared."""
 MAX_ROWS: Final = 200
-"""The number of newest decisions, reverts and refusals that are listed."""
+"""Maximum number of listed decisions, reverts and refusals, newest first."""
 _REFUSALS: Final[tuple[Outcome, ...]] = ("conflict", "denied", "failed")
 
 
 class ActorReport(NamedTuple):
     """The work of ``actor``, as counts.
 
-    - ``versions``, ``paths``: the versions that it made, and the paths that they are of.
+    - ``versions``, ``paths``: its versions, and the paths of these versions.
     - ``refused``: its refused calls.
     - ``requests``: its requests to people.
     - ``commands``: the commands that it ran.
     - ``used``: its usage.
-    - ``client_calls``, ``client_edits``: the calls of its client's own tools, and those that wrote files.
+    - ``client_calls``, ``client_edits``: the calls of its client's own tools, and the calls that wrote files.
     """
 
     actor: str
@@ -53,27 +53,27 @@ class ActorReport(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """A settled conflict, or an answered ``request``, by ``row``."""
+    """A settled conflict, or an answered ``request``. ``row``: the row of the decision."""
 
     row: Row
     request: RequestView | None = None
 
 
 class RevertReport(NamedTuple):
-    """A revert of agents' work, by ``row``. ``record`` is None if it cannot be read."""
+    """A revert of agents' work by the row ``row``. ``record``: None if it cannot be read."""
 
     row: Row
     record: RevertRecord | None
 
 
 class Report(NamedTuple):
-    """What happened after row ``after`` up to row ``until``.
+    """The report on the rows after row ``after`` up to row ``until``.
 
     - ``since``, ``ended``: the times of the first and the last row, in nanoseconds since the epoch.
-    - ``actors``: the most active first.
+    - ``actors``: the actors, most active first.
     - ``paths``: the differences of the paths with the most versions.
     - ``more_paths``: the number of changed paths that were left out.
-    - ``decisions``, ``reverts``, ``refused``: the newest first.
+    - ``decisions``, ``reverts``, ``refused``: the newest items, newest first.
     - ``needs``: the first `MAX_ROWS` needs that are open at the end.
     - ``open_needs``: the number of open needs.
     - ``tasks``: the tasks that are open at the end.
@@ -136,7 +136,8 @@ def read_report(journal: Journal, after: int, until: int) -> Report:
 def _count_by_actor(
     changed: Iterable[ChangedPath], earlier: Model, later: Model, listed: Sequence[Row]
 ) -> tuple[ActorReport, ...]:
-    """Return the counts of each actor, the most active first. For people only ``listed`` refusals count."""
+    """Return the counts of each actor, most active first. For people, only the refusals in ``listed``
+    count."""
     versions, paths, requests, commands = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     for each in changed:
         if each.zone in COMPARED:
@@ -175,7 +176,7 @@ def _count_by_actor(
 
 
 def _used_by_agent(earlier: Model, later: Model) -> Mapping[str, UsageTotal]:
-    """Return the usage of each agent between the two models, without agents that used nothing."""
+    """Return the usage of each agent between the two models, without agents that have none."""
     before = earlier.usage.agents
     found = {name: used.minus(before.get(name, UsageTotal())) for name, used in later.usage.agents.items()}
     return {name: used for name, used in found.items() if used.tokens or used.cost}

@@ -1,8 +1,8 @@
-"""The work of agents as spans, by OpenTelemetry's semantic conventions for GenAI.
+"""The work of agents as spans, following OpenTelemetry's semantic conventions for GenAI.
 
 A turn of a session is ``invoke_agent``. Within it, an answer of the model is ``chat``, and a call is
 ``execute_tool``. Spans and their ids are computed from rows alone. Reading the journal again gives the same
-spans, so a receiver can drop duplicates. Only work that has ended is a span.
+spans, so a receiver can drop duplicates. Only finished work becomes a span.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ SpanKind: TypeAlias = Literal["internal", "client", "server"]
 SpanValue: TypeAlias = str | int | float | tuple[str, ...]
 
 MAX_MESSAGES: Final = 100_000
-"""Characters of the newest messages of a chat span."""
+"""Maximum characters of the newest messages in a chat span."""
 _TRACE_BYTES: Final = 16
 _SPAN_BYTES: Final = 8
 _MAX_NAME: Final = 200
 _MAX_NUMBER: Final = 2**63 - 1
-"""Numbers are sent in 64 bits."""
+"""The largest number that can be sent, because numbers have 64 bits."""
 _MAX_KEPT_MESSAGES: Final = 100
-"""The number of newest messages that are kept until the next answer."""
+"""Maximum number of newest messages that are kept until the next answer."""
 _MAX_CALLS: Final = 1000
-"""The number of unfinished calls that are kept of a session."""
+"""Maximum number of unfinished calls that are kept for a session."""
 _SPAWNING: Final = frozenset({"Agent", "Task", "spawn_agent"})
 """The names of clients' tools that start a subagent."""
 
@@ -46,7 +46,7 @@ _SPAWNING: Final = frozenset({"Agent", "Task", "spawn_agent"})
 class SpanRecord(NamedTuple):
     """A finished span.
 
-    - ``trace_id``, ``span_id``, ``parent_id``: in hex; the parent is empty for the first span of a trace.
+    - ``trace_id``, ``span_id``, ``parent_id``: ids in hex; the parent is empty for the first span of a trace.
     - ``start``, ``end``: nanoseconds since the epoch.
     - ``row``: the row that finished it.
     - ``error``: the code of the error, empty on success.
@@ -69,7 +69,7 @@ class SpanRecord(NamedTuple):
 
 
 def traced_span(row: Row, call: TracedCall) -> SpanRecord:
-    """Return the span of a remote ``call`` whose first row is ``row``."""
+    """Return the span of a remote ``call`` with the first row ``row``."""
     attributes: dict[str, SpanValue] = {
         **agent_attributes("execute_tool", row.actor),
         "gen_ai.tool.name": bound_name(row.tool),
@@ -93,7 +93,7 @@ def traced_span(row: Row, call: TracedCall) -> SpanRecord:
 
 
 def traced_span_id(row: Row) -> str:
-    """Return the id of the span of a remote call whose first row is ``row``."""
+    """Return the id of the span of a remote call with the first row ``row``."""
     return hash_id(_SPAN_BYTES, row.time, row.seq, row.actor, row.tool, row.detail_json)
 
 
@@ -122,7 +122,8 @@ def usage_attributes(used: UsageRecord) -> dict[str, SpanValue]:
 
 
 def freeze_attributes(attributes: Mapping[str, SpanValue], row: Row, error: str) -> Mapping[str, SpanValue]:
-    """Return ``attributes`` without empty ones, with the ``row`` and the ``error`` that finished the span."""
+    """Return ``attributes`` without empty values, together with the ``row`` that finished the span and its
+    ``error``."""
     kept = {name: value for name, value in attributes.items() if value not in ("", ())}
     if error:
         kept["error.type"] = error
@@ -135,7 +136,7 @@ def span_name(operation: str, subject: str) -> str:
 
 
 def bound_name(text: str) -> str:
-    """Return the first characters of the name ``text``, as they are sent."""
+    """Return the first characters of the name ``text``, in the form in which it is sent."""
     return escape_unstorable(text, _MAX_NAME)
 
 
@@ -153,7 +154,7 @@ def encode_messages(messages: Sequence[Mapping[str, Json]]) -> str:
 
 
 def hash_id(size: int, *parts: Json) -> str:
-    """Return an id of ``size`` bytes in hex, which depends only on ``parts``."""
+    """Return an id of ``size`` bytes in hex. It depends only on ``parts``."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[: 2 * size]
 
 
@@ -179,9 +180,9 @@ class _Call:
 class _Session:
     """The state of a session that its next spans need.
 
-    - ``asked``: when the model was last given something to answer.
-    - ``began``: when the model began an answer of a client whose usage is not known yet.
-    - ``answered``: when that answer last said something.
+    - ``asked``: the time of the model's last input.
+    - ``began``: the start of a client's answer whose usage is still unknown.
+    - ``answered``: the time of the newest text in that answer.
     """
 
     path: str
@@ -212,10 +213,10 @@ class _Session:
 
 
 class SpanProjection:
-    """Computes spans from rows, which must be applied in order from the first one.
+    """Computes spans from rows. Rows must be applied in order from the first row.
 
     - ``content``: returns the content of a row by its number.
-    - ``with_content``: include prompts and answers. Without it, spans have no text of an agent.
+    - ``with_content``: whether to include prompts and answers. If False, spans contain no text of agents.
     """
 
     def __init__(self, content: Callable[[int], str | None], *, with_content: bool = False) -> None:
@@ -246,7 +247,7 @@ class SpanProjection:
             self._spawned[row.path] = place
 
     def _caller_of(self, row: Row) -> _Place | None:
-        """Return the call of a session that made ``row``."""
+        """Return the session's call that wrote ``row``."""
         key = row.detail.get(CALL)
         parts = key.rsplit("/", 2) if isinstance(key, str) else []
         session = self._sessions.get(f"{row.actor}/{parts[0]}") if len(parts) == 3 else None
@@ -277,7 +278,7 @@ class SpanProjection:
     def _place_of_subagent(self, parent: str) -> _Place | None:
         """Return the place for a subagent of the session ``parent``.
 
-        It is below the first unfinished call that spawns a subagent and has none yet, else below the turn.
+        It is below the first unfinished spawning call without a subagent, else below the turn.
         """
         session = self._sessions.get(parent)
         if session is None:
@@ -319,7 +320,7 @@ class SpanProjection:
         session.seconds, session.last = detail.seconds, row.time
 
     def _begin_turn(self, session: _Session, row: Row) -> None:
-        """Begin a new turn of a session that had ended. The span of the earlier turn may have been sent, so
+        """Begin a new turn of an ended session. The span of the earlier turn may already have been sent, so
         it does not change."""
         session.links = (session.turn_id,)
         session.turn_id = hash_id(_SPAN_BYTES, self._workspace, row.path, row.seq)
@@ -343,7 +344,7 @@ class SpanProjection:
     def _finish_call(self, session: _Session, row: Row, id_: str, result: str, start: int) -> SpanRecord:
         call = session.calls.pop(id_, None)
         if call is None:
-            # The tool is not known: the agent made the call without a model.
+            # The tool is unknown, because the agent made the call without a model.
             call = _Call(hash_id(_SPAN_BYTES, self._workspace, row.path, row.seq, id_), "", "", start)
         named: dict[str, SpanValue] = {
             "gen_ai.tool.name": bound_name(call.tool),
@@ -362,7 +363,7 @@ class SpanProjection:
             call.tool,
             call.span_id,
             session.turn_id,
-            # A client reports when a call begins; our runtime reports how long its step took.
+            # A client reports the start of a call. Our runtime reports the duration of its step.
             call.start if session.client else start,
             row.time,
             named,
@@ -370,8 +371,8 @@ class SpanProjection:
         )
 
     def _finish_unmeasured(self, session: _Session, row: Row) -> Iterator[SpanRecord]:
-        """Yield the span of a client's answer without usage. The client may report the usage after the turn
-        has ended, when it reads its transcript."""
+        """Yield the span of a client's answer without usage. The client may report the usage after the end of
+        the turn, when it reads its transcript."""
         if session.answered is not None:
             yield self._finish_chat(session, row, StepContent(), None, session.asked)
         session.began = None
@@ -379,7 +380,7 @@ class SpanProjection:
     def _finish_chat(
         self, session: _Session, row: Row, step: StepContent, used: UsageRecord | None, start: int
     ) -> SpanRecord:
-        """Return the span of an answer. It began at ``start`` unless the client reported when it began."""
+        """Return the span of an answer. It began at ``start``, unless the client reported its start."""
         if session.client:
             start = session.asked if session.began is None else session.began
         end = row.time if session.answered is None else session.answered
@@ -430,8 +431,7 @@ class SpanProjection:
 class SpanReader:
     """Reads the spans of ``journal`` that were not finished at row ``since``.
 
-    ``with_content`` has the meaning that it has in `SpanProjection`. Each call of `read` continues after the
-    one before.
+    ``with_content``: see `SpanProjection`. Each call of `read` continues after the last call.
     """
 
     def __init__(self, journal: Journal, *, since: int = 0, with_content: bool = False) -> None:
@@ -446,7 +446,7 @@ class SpanReader:
         """The last row that was read."""
 
     def read(self) -> Iterator[SpanRecord]:
-        """Yield the spans that are finished by now, in order. Raise `JournalError`."""
+        """Yield the newly finished spans, in order. Raise `JournalError`."""
         while rows := self._journal.rows(self.row):
             for row in rows:
                 spans = self._projection.apply(row)

@@ -1,4 +1,4 @@
-"""Compares the journal with the files made from it, and repairs the files."""
+"""Compares the journal with its files, and repairs the files."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ProblemKind: TypeAlias = Literal[
 
 _PAGE: Final = 5000
 _NOT_OF_FILES: Final[frozenset[ProblemKind]] = frozenset({"journal", "registry", "decision", "path"})
-"""Problems that writing files again does not repair."""
+"""Problems that are not repaired by writing files again."""
 _FILE_BREAKAGES: Final[dict[Breakage, str]] = {
     "missing": "v{version} is missing",
     "differs": "v{version} differs",
@@ -59,16 +59,15 @@ _FILE_BREAKAGES: Final[dict[Breakage, str]] = {
 class Problem:
     """A difference between the journal and the files, or damage.
 
-    ``kind`` is one of:
+    ``kind``: one of these.
 
     - ``journal``: the journal itself is damaged. This cannot be repaired.
-    - ``registry``: two agents can be mistaken for each other, or the newest config is invalid, until a person
-      changes it.
+    - ``registry``: two agents can be confused, or the newest config is invalid. A person must change this.
     - ``decision``: a person's decision does not count (see `watchroom.features.people.decisions`).
     - ``path``: the path of a row breaks the rules of its zone, so it has no file.
     - ``file``, ``version``, ``history``, ``metadata``: a file differs from the journal.
 
-    ``version`` is the version concerned, None if the problem is not about a version.
+    ``version``: the affected version, None if the problem is not about a version.
     """
 
     kind: ProblemKind
@@ -85,7 +84,7 @@ def verify(
     people: PeopleRegistry,
     documents: Documents | None = None,
 ) -> list[Problem]:
-    """Return every problem of a workspace. Everything is read, and nothing is changed. Raise `JournalError`.
+    """Return every problem of a workspace. All data is read, and nothing is changed. Raise `JournalError`.
 
     - ``store``: the journal and its files.
     - ``reconciler``: finds external edits.
@@ -124,10 +123,11 @@ def repair(
     people: PeopleRegistry,
     documents: Documents | None = None,
 ) -> list[Problem]:
-    """Record external edits, so that nothing is lost, then write the files again. Return what remains wrong.
+    """Record external edits, so that no edit is lost, then write the files again. Return the remaining
+    problems.
 
-    The parameters are those of `verify`. Files in task folders are only recorded. A file that the journal
-    cannot keep, because it is not text or too large, stays where it is.
+    See `verify` for the parameters. Files in task folders are only recorded. A file that the journal cannot
+    keep, because it is binary or too large, is not changed.
     """
     store.flush()
     reconciler.scan()
@@ -149,25 +149,25 @@ def repair(
                     reconciler.keep_edit(zone, path)
                 store.checkout.rematerialize(zone, path, current=is_kept)
             except OSError as error:
-                # Another file or folder is in the way. It is not ours to remove, and stays a problem.
+                # Another file or folder is at the place. Watchroom must not remove it, so it stays a problem.
                 _log.warning("%s %s could not be written: %s", zone, path, error)
     return verify(store, reconciler, tasks, people, documents)
 
 
 def versions_broken(store: Store, rows: Iterable[Row]) -> list[BrokenVersion]:
-    """Return the versions among ``rows`` whose text in the journal, or whose version file, is wrong."""
+    """Return the versions among ``rows`` with a damaged text in the journal, or a wrong version file."""
     given = list(rows)
     suspects = [row for row in given if _file_breakage(store, row)]
     files: list[BrokenVersion] = []
     if suspects:
-        # A version that was committed a moment ago may be on its way to its file.
+        # The file of a just committed version may not be written yet.
         with store.checkout.derived.settled():
             files = [BrokenVersion(row, what) for row in suspects if (what := _file_breakage(store, row))]
     return [*find_damaged(store.journal, given), *files]
 
 
 def _problems_of_rows(journal: Journal, people: PeopleRegistry, known: Sequence[str]) -> Iterator[Problem]:
-    """Yield damaged rows, unless a problem in ``known`` names them, and decisions that do not count or are
+    """Yield damaged rows that no problem in ``known`` names, and decisions that do not count or are
     disputed."""
     named = {what.partition(":")[0] for what in known}
     rules = catalogue("en")
@@ -187,7 +187,7 @@ def _problems_of_rows(journal: Journal, people: PeopleRegistry, known: Sequence[
 
 
 def _find_wrong_decision(row: Row, people: PeopleRegistry, rules: Catalogue) -> str:
-    """Return why ``row`` does not count, or is disputed; empty if neither is true."""
+    """Return the reason why ``row`` does not count or is disputed; empty if neither is the case."""
     flaw = people.find_flaw(row)
     if is_reported(row, flaw):
         return f"does not count: {rules(f'rule.{flaw}')}"
@@ -196,10 +196,8 @@ def _find_wrong_decision(row: Row, people: PeopleRegistry, rules: Catalogue) -> 
 
 
 def _path_problems(store: Store) -> Iterator[Problem]:
-    """Yield the current rows whose paths break the rules of their zone, in the workspace's language.
-
-    Such rows bypassed the tools.
-    """
+    """Yield the current rows whose paths break the rules of their zone, in the workspace's language. Such
+    rows were not written by the tools."""
     texts = catalogue(store.registry.current().language)
     for zone in ZONES_WITH_FILES:
         for head in store.journal.heads(zone):
@@ -211,7 +209,7 @@ def _path_problems(store: Store) -> Iterator[Problem]:
 
 
 def _is_kept(store: Store, zone: Zone, path: str) -> bool:
-    """Whether the file at the path, if there is one, is in the journal."""
+    """Whether the content of the file at the path, if it exists, is in the journal."""
     try:
         data = store.checkout.current(zone, path)
     except OSError:
@@ -227,7 +225,7 @@ def _is_kept(store: Store, zone: Zone, path: str) -> bool:
 
 
 def _role_problems(config: Config) -> Iterator[Problem]:
-    """Yield pairs of agents that can be mistaken for each other. Earlier versions did not check roles."""
+    """Yield pairs of agents that can be confused. Earlier versions did not check roles."""
     agents = list(config.agents.values())
     for n, agent in enumerate(agents):
         found = find_role_collision(agent, agents[:n])
@@ -239,8 +237,8 @@ def _role_problems(config: Config) -> Iterator[Problem]:
 def _problems_of_versions(store: Store) -> list[Problem]:
     """Return the problems of version files, histories and metadata.
 
-    Others may write meanwhile, and files follow behind commits. So paths that seem wrong are checked again
-    while writers are held off.
+    Others may write at the same time, and files are written after commits. So paths that seem wrong are
+    checked again while writers are blocked.
     """
     found = chain.from_iterable(
         store.journal.heads(zone) for zone, spec in ZONES.items() if spec.versions or spec.has_metadata
@@ -277,7 +275,7 @@ def _version_problems(store: Store, head: Row) -> Iterator[Problem]:
 
 
 def _file_breakage(store: Store, row: Row) -> Breakage | None:
-    """Return what is wrong with the file of a version, None if nothing is."""
+    """Return the defect of a version's file, None if there is none."""
     if row.version is None or row.zone not in VERSIONED or find_row_flaw(row) is not None:
         return None
     try:
@@ -291,7 +289,7 @@ def _file_breakage(store: Store, row: Row) -> Breakage | None:
 
 
 def _journal_problem(store: Store, damage: Damage) -> Problem:
-    """Return ``damage`` as a problem, which mentions the version's file if that is whole."""
+    """Return ``damage`` as a problem. If the version's file is intact, the problem mentions it."""
     what = damage.what
     row = damage.version and store.journal.version(damage.zone, damage.path, damage.version)
     if row and row.zone in VERSIONED and _file_breakage(store, row) is None:

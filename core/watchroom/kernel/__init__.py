@@ -1,9 +1,9 @@
-"""What every feature stands on. The kernel knows no feature.
+"""The common base of all features. The kernel does not depend on any feature.
 
 - `journal`: the rows, on SQLite or PostgreSQL.
 - `commit`: drafts of several threads become one durable append.
 - `checkout`: the rows as files, and external edits as rows.
-- `background`: the threads that follow rows, run jobs and timers.
-- `call_context`: who acts, and on behalf of which tool call.
-- `tools`: how a tool is declared.
+- `background`: the threads that deliver new rows and run jobs and timers.
+- `call_context`: the actor and the tool call of an operation.
+- `tools`: the declaration of tools.
 """

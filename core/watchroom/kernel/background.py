@@ -1,7 +1,7 @@
 """The background work of a process: new rows for subscribers, jobs that follow commits, and slow timers.
 
-It takes two threads. The loop delivers rows and runs jobs, which are short. The worker runs the timers, which
-may take seconds, one after the other. So no slow timer delays a row or a job.
+It uses two threads. The loop delivers rows and runs short jobs. The worker runs the timers one after the
+other; each may take seconds. So no slow timer delays a row or a job.
 """
 
 from __future__ import annotations
@@ -19,25 +19,26 @@ from watchroom.kernel.journal import BACKSTOP_SECONDS, Changes, Journal, LocalCh
 from watchroom.model import Row
 
 EVERY_ROW: Final = "*"
-"""An address to which all rows are delivered, also rows without an address."""
+"""The address that receives all rows, including rows without an address."""
 DELAY_SECONDS: Final = 0.02
 """Default seconds between a request for a job and its run, so that requests are batched."""
 _REST: Final = 4
-"""A job waits this many times its last duration before it runs again, so that it cannot slow the callers."""
+"""A job waits this many times its last run time before it runs again, so that it cannot slow down its
+callers."""
 _INTERVAL: Final = 0.02
 _RETRY_SECONDS: Final = 0.5
 _CHUNK: Final = 2000
-"""Rows that are read at a time."""
+"""Number of rows that are read at a time."""
 _MAX_TRIES: Final = 5
-"""Attempts to deliver a row to a subscriber that fails with a `WatchroomError`."""
+"""Maximum attempts to deliver a row to a subscriber that fails with a `WatchroomError`."""
 _MAX_BACKLOG: Final = 10_000
-"""Rows kept for a subscriber that is to be tried again; the oldest are dropped."""
+"""Maximum number of rows kept for a failed subscriber. The oldest are dropped."""
 _NOT_DELIVERED: Final = "rows could not be delivered"
 _log = logging.getLogger("watchroom")
 
 
 class _Subscriber:
-    """A callback, and the rows that it could not take yet. Used by the loop alone."""
+    """A callback, and the rows that are waiting for a retry. Used only by the loop."""
 
     def __init__(self, on_row: Callable[[Row], None]) -> None:
         self._on_row = on_row
@@ -54,8 +55,8 @@ class _Subscriber:
             self.retry()
 
     def retry(self) -> None:
-        """Deliver the backlog in order. A `WatchroomError` may pass, such as a journal that is out of reach:
-        the row is tried again, at most `_MAX_TRIES` times."""
+        """Deliver the backlog in order. A `WatchroomError` may be temporary, such as an unreachable journal.
+        Then the row is tried again, at most `_MAX_TRIES` times."""
         while self._backlog:
             row = self._backlog[0]
             try:
@@ -85,22 +86,22 @@ class _Timer:
 class Background:
     """The background work of a process that has ``journal`` open. May be used from any thread.
 
-    Each thread starts with its first work. An error of a callback is logged; it affects neither the thread
-    nor the other callbacks. ``address`` returns the address of a row, or None.
+    Each thread starts with its first work. An error of a callback is logged, and does not affect the thread
+    or other callbacks. ``address``: returns the address of a row, or None.
     """
 
     def __init__(self, journal: Journal, address: Callable[[Row], str | None] = lambda _: None) -> None:
         self._journal = journal
         self._address = address
         self._changed = Condition()
-        """Guards everything below. The worker waits on it."""
+        """Guards all attributes below. The worker waits on it."""
         self._closing = Event()
         self._loop: Thread | None = None
         self._worker: Thread | None = None
         self._local = LocalChanges()
-        """Wakes the loop for everything but new rows."""
+        """Wakes the loop for any reason except new rows."""
         self._changes: Changes | None = None
-        """Wakes the loop for new rows as well, once somebody needs them."""
+        """Also wakes the loop for new rows, once somebody needs them."""
         self._is_delivering = False
         self._seq = 0
         self._subscribers: dict[str, list[_Subscriber]] = {}
@@ -108,16 +109,16 @@ class Background:
         self._listeners: list[Callable[[], None]] = []
         self._has_appended = False
         self._jobs: dict[str, tuple[float, Callable[[], object]]] = {}
-        """By key: when it is due (by `time.monotonic`), and what to do."""
+        """The due time (by `time.monotonic`) and the job, by key."""
         self._rested: dict[str, float] = {}
-        """By key: the earliest time for the next run."""
+        """The earliest time for the next run, by key."""
         self._running = Lock()
         """Held while jobs run."""
         self._timers: list[_Timer] = []
         self._failures: dict[str, str] = {}
-        """By what was logged: how it failed. The same failure is logged once."""
+        """The last failure by logged name. Repetitions of the same failure are not logged."""
         self.interval = _INTERVAL
-        """Minimum seconds between two reads, counted from one that found rows."""
+        """Minimum seconds between two reads, measured from the last read that found rows."""
 
     @property
     def is_delivering(self) -> bool:
@@ -127,12 +128,11 @@ class Background:
     def subscribe(
         self, addresses: tuple[str, ...], on_row: Callable[[Row], None], *, start: bool = True
     ) -> Callable[[], None]:
-        """Call ``on_row`` on the loop with each new row, whichever process made it. Return an unsubscribe
-        function.
+        """Call ``on_row`` on the loop with each new row of any process. Return an unsubscribe function.
 
         Args:
             addresses: Addresses of the rows, or `EVERY_ROW`.
-            on_row: If it raises a `WatchroomError`, it is called with the row again, at most five times.
+            on_row: If it raises a `WatchroomError`, it is called again with the row, at most five times.
             start: If false, rows are delivered only once somebody else starts the delivery.
         """
         subscriber = _Subscriber(on_row)
@@ -154,7 +154,7 @@ class Background:
         return end
 
     def start(self) -> None:
-        """Deliver the rows that are made from now on."""
+        """Start delivering the rows that are appended from now on."""
         with self._changed:
             if not self._is_delivering and not self._closing.is_set():
                 self._seq = self._journal.last_seq()
@@ -164,15 +164,17 @@ class Background:
     def follow(self, name: str, work: Callable[[], object]) -> None:
         """Call ``work`` on the loop now, whenever there may be new rows, and at least every five seconds.
 
-        If it raises, it is called again after half a second. The log calls it ``name``.
+        If it raises, it is called again after half a second. ``name``: its name in the log.
         """
         with self._changed:
             self._followers.append((name, work))
             self._open_changes(0)
 
     def on_append(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call ``listener`` on the loop after appends of this process, once for several that follow on each
-        other quickly. Return an unsubscribe function."""
+        """Call ``listener`` on the loop after appends of this process. Return an unsubscribe function.
+
+        Appends in quick succession cause one call.
+        """
         with self._changed:
             self._listeners.append(listener)
 
@@ -184,7 +186,7 @@ class Background:
         return end
 
     def report_append(self) -> None:
-        """Have the listeners called that `on_append` was given."""
+        """Call the listeners of `on_append`."""
         if self._listeners:
             with self._changed:
                 self._has_appended = True
@@ -192,10 +194,10 @@ class Background:
             self._wake()
 
     def schedule(self, key: str, job: Callable[[], object], delay: float = DELAY_SECONDS) -> None:
-        """Run ``job`` on the loop after ``delay`` seconds, later if its last run took long.
+        """Run ``job`` on the loop after ``delay`` seconds, or later if its last run took long.
 
-        While a job of this ``key`` is scheduled, further calls do nothing. After `close`, jobs wait for
-        `flush`. Every job must be short: rows and other jobs wait for it.
+        While a job with this ``key`` is scheduled, further calls do nothing. After `close`, jobs wait for
+        `flush`. Every job must be short, because rows and other jobs wait for it.
         """
         if key in self._jobs:
             return
@@ -210,7 +212,7 @@ class Background:
     def repeat(self, name: str, seconds: float, work: Callable[[Event], object]) -> None:
         """Run ``work`` on the worker every ``seconds``, counted from the end of its last run.
 
-        Other timers wait meanwhile. ``work`` is given an event that is set when it must end.
+        Other timers wait while it runs. ``work`` receives an event that is set when it must end.
         """
         with self._changed:
             self._timers.append(_Timer(name, seconds, work))
@@ -219,7 +221,8 @@ class Background:
             self._changed.notify()
 
     def flush(self) -> None:
-        """Run the scheduled jobs now, on this thread, and wait for the one that runs. Not for a job."""
+        """Run the scheduled jobs now, on this thread, and wait for a running job. Must not be called from a
+        job."""
         self._run_jobs(until=TIMEOUT_MAX)
 
     def close(self) -> None:
@@ -269,7 +272,7 @@ class Background:
             if changes is None:
                 self._local.wait(self._seconds_to_job())
             elif began < next_read:
-                # Rows that come meanwhile are read together. They must not wake the loop one by one.
+                # Read rows that arrive in the meantime together. They must not wake the loop one by one.
                 self._local.wait(min(next_read - began, self._seconds_to_job()))
             else:
                 has_rows, is_behind = self._read()
@@ -280,7 +283,7 @@ class Background:
                     changes.wait(min(backstop, self._seconds_to_job()))
 
     def _seconds_to_job(self) -> float:
-        """Return for how long the loop may wait."""
+        """Return the maximum seconds that the loop may wait."""
         with self._changed:
             if self._has_appended:
                 return 0.0
@@ -305,8 +308,8 @@ class Background:
         return True
 
     def _log_failure(self, said: str, error: Exception) -> None:
-        """Log ``said``, unless the same failed in the same way the last time. A removed journal fails
-        twice a second."""
+        """Log the failure of ``said``, unless the last failure was the same. A removed journal fails twice a
+        second."""
         failure = repr(error)
         if self._failures.get(said) == failure:
             return
@@ -320,7 +323,8 @@ class Background:
         """Run the jobs that are due at ``until``."""
         with self._running:
             with self._changed:
-                # A request that comes while its job runs is another run: the job may have read too early.
+                # A request that arrives while its job runs needs another run: the job may have read too
+                # early.
                 due = [(key, self._jobs.pop(key)[1]) for key in [*self._jobs] if self._jobs[key][0] <= until]
             for key, job in due:
                 began = time.monotonic()

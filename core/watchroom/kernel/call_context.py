@@ -1,7 +1,7 @@
-"""`CallContext`: who acts, and on behalf of which tool call. Services receive it, and make their drafts with
-it.
+"""`CallContext`: the actor and the tool call of an operation. Services receive it, and create their drafts
+with it.
 
-Every row that a call makes, also a reading or a refusal, names the call in its detail.
+Every row of a call names the call in its detail. That includes reads and refusals.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 
 class CallTrace:
-    """The trace that one call belongs to. Its first row records when the call began, because the span of the
-    call is made from that row.
+    """The trace of one call. The first row of the call records its start, because the span of the call is
+    created from that row.
 
     - ``traceparent``: the span of the caller (W3C Trace Context).
-    - ``began``: when the call came, in nanoseconds since the epoch.
+    - ``began``: the time at which the call arrived, in nanoseconds since the epoch.
     """
 
     def __init__(self, traceparent: str, began: int) -> None:
@@ -58,8 +58,8 @@ class PathConditions(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """Which version of a path an actor last saw: its ``head``, and the newest ``note`` with ``key`` (zone,
-    path, actor, and the tool that reads)."""
+    """The version of a path that an actor last saw: the path's ``head``, and the newest ``note`` with ``key``
+    (zone, path, actor, reading tool)."""
 
     key: NoteKey
     head: Row | None
@@ -67,11 +67,11 @@ class Seen(NamedTuple):
 
 
 class Caller(NamedTuple):
-    """What one query found out about the caller at the start of a call.
+    """The data about the caller that one query finds at the start of a call.
 
     - ``config``: the configuration, the same throughout the call.
-    - ``member``: the caller's place in its task; None if it works on no task.
-    - ``seen``: which version of the call's path the caller last saw, if the call needs it.
+    - ``member``: the caller as a member of its task; None if it works on no task.
+    - ``seen``: the version of the call's path that the caller last saw, if the call needs it.
     """
 
     config: Config
@@ -81,15 +81,15 @@ class Caller(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CallContext:
-    """Who acts, and on behalf of which tool call.
+    """The actor and the tool call of an operation.
 
     - ``actor``: an agent's id, or ``human:NAME``.
-    - ``tool``: the tool in the call's rows.
-    - ``id``: the key of the call, which its caller chose; empty if it has none.
-    - ``operation``: the id of an operation on a buffer; empty outside of one.
+    - ``tool``: the tool named in the call's rows.
+    - ``id``: the key of the call, chosen by its caller; empty if it has none.
+    - ``operation``: the id of an operation on a buffer; empty for other calls.
     - ``trace``: the trace of the caller, if it has one.
-    - ``conditions``: what must hold for the call to write, because a person approved exactly that.
-    - ``caller``: what is known of the caller; None outside of a toolbox.
+    - ``conditions``: the conditions for a write of the call, because a person approved exactly this write.
+    - ``caller``: data about the caller; None outside of a toolbox.
 
     Example::
 
@@ -106,7 +106,7 @@ class CallContext:
     caller: Caller | None = None
 
     def with_tool(self, tool: str) -> CallContext:
-        """Return the same call with rows by ``tool``."""
+        """Return the same call with ``tool`` as the tool of its rows."""
         return self if tool == self.tool else replace(self, tool=tool)
 
     def write(
@@ -164,7 +164,7 @@ class CallContext:
         )
 
     def stamp(self, draft: Draft) -> Draft:
-        """Return ``draft``, made in another actor's name, as a row of this call."""
+        """Return ``draft``, which has another actor, as a row of this call."""
         return draft._replace(detail=self._detail(draft.detail))
 
     def _detail(self, detail: Mapping[str, Json] | None) -> Mapping[str, Json] | None:

@@ -1,9 +1,9 @@
 """Group commit: threads that commit at the same moment share one atomic, durable append.
 
-One of the threads leads and commits for all that wait. The journal lets one process append at a time.
+One of the threads leads, and commits for all waiting threads. The journal lets one process append at a time.
 
-The rows of a thread are in the order in which it made them: a note comes before everything that the thread
-commits later. Notes may come later if the journal's server is away.
+The rows of a thread keep their order: a note comes before all later commits of the thread. If the journal's
+server is unreachable, notes may come later.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from watchroom.kernel.journal import Journal
 from watchroom.model import HUMAN_PREFIX, Appended, Draft, Note
 
 _MAX_BATCH: Final = 512
-"""Drafts in one append."""
+"""Maximum number of drafts in one append."""
 _MAX_NOTES: Final = 10_000
-"""Notes that are kept while the journal's server is away."""
+"""Maximum number of notes that are kept while the journal's server is unreachable."""
 _BATCH_ERRORS: Final = (JournalBusy, JournalReplaced, JournalUnreachable, OutcomeUnknown, WorkspaceLocked)
 """Errors that affect the whole batch."""
 _log = logging.getLogger("watchroom")
 
 
 class AppendStatistics(NamedTuple):
-    """The number of appends of this process, of their rows, and of the rows of the largest one."""
+    """The number of this process's appends, of their rows, and of the rows in the largest append."""
 
     appends: int
     rows: int
@@ -47,21 +47,21 @@ class RowConsumer(Protocol):
     """Writes the files of rows. Commits wait for it once their rows are durable."""
 
     def check(self, drafts: Sequence[Draft]) -> None:
-        """Raise `WorkspaceLocked` if `materialize` would wait for ``drafts`` in vain. Must be quick."""
+        """Raise `WorkspaceLocked` if `materialize` could not write the files of ``drafts``. Must be fast."""
         ...
 
     def add(self, drafts: Sequence[Draft], appended: Sequence[Appended]) -> None:
-        """Remember that ``drafts`` became ``appended``, in their order. Must be quick."""
+        """Remember that ``drafts`` became ``appended``, in the same order. Must be fast."""
         ...
 
     def materialize(self, appended: Sequence[Appended]) -> None:
-        """Write the files of the rows in ``appended`` before their commits return. Raises nothing."""
+        """Write the files of the rows in ``appended`` before their commits return. Must not raise."""
         ...
 
 
 class _Ticket:
     """A draft and its outcome. A thread that does not lead sleeps on ``wake`` until its draft is committed,
-    or until it has to lead."""
+    or until it must lead."""
 
     __slots__ = ("appended", "draft", "error", "wake")
 
@@ -98,34 +98,36 @@ class GroupCommit:
         self._waiting: deque[_Ticket] = deque()
         self._notes: deque[_Ticket] = deque()
         self._flushing = Lock()
-        """Held while notes become rows, so that later commits come after them."""
+        """Held while notes are committed, so that later commits come after them."""
         self._has_leader = False
         self._sign: Callable[[Draft], Draft] | None = None
         self._statistics = AppendStatistics(0, 0, 0)
 
     @property
     def statistics(self) -> AppendStatistics:
-        """The appends of this process since it opened the workspace."""
+        """The appends of this process since the workspace was opened."""
         return self._statistics
 
     def follow(self, consumer: RowConsumer) -> None:
-        """Have all later commits wait for ``consumer``."""
+        """Make all later commits wait for ``consumer``."""
         self._consumer = consumer
 
     def sign_with(self, sign: Callable[[Draft], Draft]) -> None:
-        """Have ``sign`` return what is committed in place of each draft of a person. `commit` and
-        `commit_all` raise what it raises."""
+        """Call ``sign`` with each draft of a person, and commit its result instead. `commit` and `commit_all`
+        raise its errors."""
         self._sign = sign
 
     def sign(self, draft: Draft) -> Draft:
-        """Return ``draft`` as it is committed: signed, if a person made it and signing is set up. For a
-        caller of `append`, which does not sign. Raise what signing raises."""
+        """Return ``draft`` in its committed form: signed if a person made it and signing is set up.
+
+        For callers of `append`, which does not sign. Raise the errors of signing.
+        """
         return self._sign(draft) if self._sign and draft.actor.startswith(HUMAN_PREFIX) else draft
 
     def commit(self, draft: Draft) -> Appended:
-        """Make ``draft`` a row. Return its outcome once the row is durable and its file is written.
+        """Commit ``draft``. Return its outcome once the row is durable and its file is written.
 
-        Raises `JournalError`, `WorkspaceLocked`: then there is no row.
+        Raises `JournalError`, `WorkspaceLocked`. After an error there is no row.
         """
         if self._consumer is not None:
             self._consumer.check([draft])
@@ -144,10 +146,10 @@ class GroupCommit:
         return ticket.result()
 
     def commit_all(self, drafts: Sequence[Draft], *, all_or_nothing: bool = False) -> list[Appended]:
-        """Make rows of ``drafts`` in one transaction. Return their outcomes, in their order.
+        """Commit ``drafts`` in one transaction. Return their outcomes in the same order.
 
-        Raises `JournalError`, `WorkspaceLocked`: then there is no row. With ``all_or_nothing`` also raises
-        `HeadsMoved` if one of them would be refused.
+        Raises `JournalError`, `WorkspaceLocked`. After an error there are no rows. With ``all_or_nothing``,
+        also raises `HeadsMoved` if one of the drafts would be refused.
         """
         if not drafts:
             return []
@@ -160,8 +162,10 @@ class GroupCommit:
         return appended
 
     def append(self, drafts: Sequence[Draft], *, all_or_nothing: bool = False) -> list[Appended]:
-        """Make rows of ``drafts`` without waiting for their files. For code that writes files and holds their
-        lock; everybody else calls `commit`. Raises as `commit_all` does."""
+        """Append ``drafts`` without waiting for their files. Raises the errors of `commit_all`.
+
+        For code that writes files and holds their lock. All other code calls `commit`.
+        """
         appended = self._append(drafts, all_or_nothing=all_or_nothing)
         self._background.report_append()
         return appended
@@ -174,8 +178,8 @@ class GroupCommit:
         return appended
 
     def _record(self, drafts: Sequence[Draft], appended: Sequence[Appended]) -> None:
-        """Remember ``appended``. Raises nothing: the rows exist, and after an error the caller would make
-        them again."""
+        """Report ``appended`` to the consumer. No error is raised: the rows exist, and after an error the
+        caller would append them again."""
         appends, rows, most = self._statistics
         self._statistics = AppendStatistics(appends + 1, rows + len(drafts), max(most, len(drafts)))
         if self._consumer is not None:
@@ -185,13 +189,13 @@ class GroupCommit:
                 _log.exception("rows were not passed on to the files")
 
     def note(self, draft: Note) -> None:
-        """Make ``draft`` a row soon: with the next commit, or after 20 ms. If the journal's server is away,
-        that is once it is back."""
+        """Append ``draft`` soon: with the next commit, or after 20 ms. If the journal's server is
+        unreachable, append it once the server is back."""
         self._notes.append(_Ticket(_storable(draft)))
         self._background.schedule("notes", self.flush)
 
     def flush(self) -> None:
-        """Commit the waiting notes, also those that another thread is committing. Raises `JournalError`,
+        """Commit the waiting notes, including notes that another thread is committing. Raises `JournalError`,
         `WorkspaceLocked`."""
         with self._flushing:
             has_notes = bool(self._notes)
@@ -202,8 +206,8 @@ class GroupCommit:
             self._background.report_append()
 
     def _append_notes(self, max_left: int = 0) -> BaseException | None:
-        """Make rows of the waiting notes, until at most ``max_left`` are left. Return the error that ended
-        it, if any."""
+        """Append the waiting notes until at most ``max_left`` are left. Return the error that stopped this,
+        if any."""
         while len(self._notes) > max_left:
             notes = self._taken(self._notes)
             self._append_tickets(notes)
@@ -221,7 +225,7 @@ class GroupCommit:
             self._consumer.materialize(appended)
 
     def _wait(self, ticket: _Ticket, wake: Lock) -> None:
-        """Sleep until others have committed the ticket, or lead."""
+        """Sleep until another thread has committed the ticket, or lead."""
         try:
             wake.acquire()
             if not ticket.is_done:
@@ -231,7 +235,7 @@ class GroupCommit:
             raise
 
     def _lead(self, mine: _Ticket) -> None:
-        """Commit for all waiting threads, let the next one lead, then write the files."""
+        """Commit for all waiting threads, let the next thread lead, then write the files."""
         batch = self._taken(self._waiting)
         if mine not in batch:
             batch.insert(0, mine)
@@ -250,7 +254,7 @@ class GroupCommit:
                 self._background.report_append()
 
     def _append_batch(self, batch: list[_Ticket]) -> None:
-        """Make rows of ``batch`` and of the waiting notes. Raises nothing."""
+        """Append ``batch`` and the waiting notes. No error is raised."""
         with self._flushing:
             self._append_notes(_MAX_BATCH)
             notes = self._taken(self._notes)
@@ -264,14 +268,14 @@ class GroupCommit:
         try:
             appended = self._journal.append(drafts)
         except _BATCH_ERRORS as error:
-            # Trying the drafts one by one would wait as long for each, and could make rows twice.
+            # Do not try the drafts one by one: each would wait as long, and rows could be appended twice.
             for ticket in batch:
                 ticket.error = error
         except Exception as error:  # noqa: BLE001  # it is raised where the ticket is read
             if len(batch) == 1:
                 batch[0].error = error
                 return
-            # One bad draft must not take the others with it.
+            # One bad draft must not prevent the others.
             for ticket in batch:
                 self._append_tickets([ticket])
         else:
@@ -280,7 +284,7 @@ class GroupCommit:
             self._record(drafts, appended)
 
     def _keep(self, notes: Sequence[_Ticket]) -> None:
-        """Keep those of ``notes`` that made no row because the server is away."""
+        """Keep the ``notes`` that were not appended because the server is unreachable."""
         kept = [note for note in notes if isinstance(note.error, JournalUnreachable)]
         with self._queue:
             for note in reversed(kept[: max(0, _MAX_NOTES - len(self._notes))]):
@@ -297,7 +301,7 @@ class GroupCommit:
                 self._has_leader = False
 
     def _abandon(self, ticket: _Ticket) -> None:
-        """Take back the ticket of a thread that was interrupted: it cannot lead."""
+        """Take back the ticket of an interrupted thread, because it cannot lead."""
         with self._queue:
             if ticket not in self._waiting:
                 return
@@ -312,7 +316,7 @@ class GroupCommit:
 
 
 def _storable(draft: Draft) -> Draft:
-    """Return ``draft`` without NUL in its message and key: not every journal can store it."""
+    """Return ``draft`` without NUL in its message and key, because not every journal can store NUL."""
     if "\0" in draft.message or "\0" in draft.key:
         return draft._replace(message=draft.message.replace("\0", "␀"), key=draft.key.replace("\0", "␀"))
     return draft

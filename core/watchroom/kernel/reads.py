@@ -12,7 +12,7 @@ from watchroom.model import Row, Zone
 PAGE: Final = 200
 """The default number of rows in a page."""
 MAX_PATHS: Final = 10_000
-"""The number of paths that `read_heads` returns at most."""
+"""Maximum number of paths that `read_heads` returns."""
 
 
 class RowText(NamedTuple):
@@ -23,7 +23,7 @@ class RowText(NamedTuple):
 
 
 class RowPage(NamedTuple):
-    """Rows, newest first. ``before`` is the argument for the next page, None at the end."""
+    """Rows, newest first. ``before``: the argument for the next page, None at the end."""
 
     rows: tuple[Row, ...]
     before: int | None
@@ -36,10 +36,10 @@ def find_row(journal: Journal, number: int) -> RowText | None:
 
 
 def find_content(journal: Journal, row: Row | int | None) -> str | None:
-    """Return the accepted or refused text of ``row``, which is a row or a number.
+    """Return the accepted or refused text of ``row``, a row or its number.
 
-    Return None if the row has no text, if the text is damaged, or if there is no row. Raise `JournalError` if
-    the journal cannot be read.
+    Return None if the row does not exist, or if its text is missing or damaged. Raise `JournalError` if the
+    journal cannot be read.
     """
     if row is None:
         return None
@@ -52,7 +52,7 @@ def find_content(journal: Journal, row: Row | int | None) -> str | None:
 def read_page(
     journal: Journal, before: int | None = None, *, only: RowFilter | None = None, limit: int = PAGE
 ) -> RowPage:
-    """Return the newest rows before row ``before`` (default: the newest of all). Raise `JournalError`.
+    """Return the newest rows before row ``before`` (default: all rows). Raise `JournalError`.
 
     - ``only``: a filter, default none.
     - ``limit``: the maximum number of rows, default 200.
@@ -70,9 +70,9 @@ def read_activity(journal: Journal, agent: str, *, as_of: int, limit: int = PAGE
 
 def read_heads(journal: Journal, zone: Zone, prefix: str = "", *, as_of: int) -> tuple[Row, ...]:
     """Return the versions of ``zone`` that were current at row ``as_of``, sorted by path, at most
-    `MAX_PATHS`. Raise `JournalError`.
+    `MAX_PATHS`.
 
-    Deleted paths, and paths that do not begin with ``prefix``, are left out.
+    Deleted paths, and paths that do not begin with ``prefix``, are left out. Raise `JournalError`.
     """
     heads = (head for head in journal.heads(zone, prefix, as_of=as_of) if not head.deleted)
     return tuple(islice(heads, MAX_PATHS))

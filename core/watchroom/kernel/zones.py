@@ -1,4 +1,4 @@
-"""`ZONES`: what holds for all paths of each zone. Sets of zones are derived from these records.
+"""`ZONES`: the properties of all paths in each zone. Sets of zones are derived from these records.
 
 A new zone is a name in `watchroom.model.Zone`, a record here, and the folder of its feature.
 """
@@ -13,33 +13,33 @@ from watchroom.validation import GLOBAL_BOARD
 
 
 class ZoneSpec(NamedTuple):
-    """What holds for all paths of a zone.
+    """The properties of all paths in a zone.
 
     - ``folder``: the parts of the folder of its files in the workspace; empty if it has no files there.
     - ``versions``: the parts of the folder with a file for each version, if there is one.
-    - ``max_version_files``: how many of the newest versions have files there; 0: all of them.
-    - ``has_history``: a file beside the versions lists them.
+    - ``max_version_files``: the number of newest versions with files there; 0 means all.
+    - ``has_history``: a file beside the version files lists the versions.
     - ``has_metadata``: a file beside each file has its metadata.
-    - ``on_edit``: what an external edit of a file becomes: the next version, a conflict, or nothing.
-    - ``suffix``: what the names of its files have after the path. Such paths are names of boards.
+    - ``on_edit``: the result of an external edit: the next version, a conflict, or nothing.
+    - ``suffix``: the suffix that follows the path in file names. Such paths are names of boards.
     - ``root_path``: the path whose file is in the workspace's folder itself, None if there is none.
-    - ``checkpoints``: the parts of the folder with a checkpoint of each path, if its versions are changes of
-      a document instead of whole texts.
+    - ``checkpoints``: the parts of the folder with a checkpoint of each path. For zones whose versions are
+      changes of a document instead of whole texts.
     - ``is_shared``: several agents write, so a stale write is refused and waits as a conflict.
     - ``is_delivered``: its paths are ``SENDER_to_RECEIVER/FILE``. The receiver is notified of each version.
-    - ``has_sections``: a version can replace one section of the text, which its detail names.
-    - ``is_on_disk_first``: its files are on disk before their rows, so nothing can be in their way.
-    - ``keeps_mode``: the rows of its versions say whether the file can be executed.
+    - ``has_sections``: a version can replace one section of the text. Its detail names the section.
+    - ``is_on_disk_first``: its files are written before their rows, so no other file can block them.
+    - ``keeps_mode``: the rows of its versions record whether the file is executable.
     - ``is_searched``: the search index has the texts of its versions.
     - ``is_compared``: a comparison of two moments lists its paths.
-    - ``reverts``: how its versions are reverted: as texts, or as items that a part of the revert handles.
-    - ``is_work``: its versions and refusals count for the circuit breaker.
-    - ``is_read``: its notes are readings, unless their tool acts.
+    - ``reverts``: how its versions are reverted: as texts, or as items of a revert part.
+    - ``is_work``: its versions and refusals count for the breaker.
+    - ``is_read``: its notes are reads, except notes of tools with another effect.
     - ``is_buffered``: an agent can open its files in a buffer.
-    - ``owner``: what the first part of its paths is. An agent knows its own files without it.
+    - ``owner``: the meaning of the first part of its paths. An agent uses its own paths without this part.
     - ``read_tool``: the tool that reads the current version of a path.
-    - ``read_old_tool``: the tool of the row that records the reading of an earlier version.
-    - ``write_tool``: the tool that writes a path, by which the policy judges the flush of a buffer.
+    - ``read_old_tool``: the tool of rows that record a read of an earlier version.
+    - ``write_tool``: the tool that writes a path. The policy treats the flush of a buffer like this tool.
     """
 
     folder: tuple[str, ...] = ()
@@ -140,7 +140,7 @@ ZONES: Final[Mapping[Zone, ZoneSpec]] = dict.fromkeys(get_args(Zone), ZoneSpec()
         is_work=True,
         is_read=True,
     ),
-    # By TASK/PATH; its files are in the task's own folder.
+    # Paths are TASK/PATH. The files are in the task's own folder.
     "file": ZoneSpec(
         is_on_disk_first=True,
         keeps_mode=True,
@@ -154,7 +154,7 @@ ZONES: Final[Mapping[Zone, ZoneSpec]] = dict.fromkeys(get_args(Zone), ZoneSpec()
         read_tool="read_file",
         write_tool=WRITE_FILE,
     ),
-    # By TREE/PATH; its files are in a working tree of a git repository.
+    # Paths are TREE/PATH. The files are in a working tree of a git repository.
     "repo": ZoneSpec(
         is_shared=True,
         is_on_disk_first=True,
@@ -185,5 +185,5 @@ SECTIONED: Final[tuple[Zone, ...]] = tuple(zone for zone, spec in ZONES.items() 
 
 
 def strip_owner(zone: Zone, path: str) -> str:
-    """Return ``path`` of ``zone`` as its agent knows it: without the owner."""
+    """Return ``path`` of ``zone`` without its owner, as its agent uses it."""
     return path.partition("/")[2] if ZONES[zone].owner else path

@@ -1,4 +1,5 @@
-"""Operating systems: disk, files, locks and processes. `Platform` is POSIX; `LinuxPlatform` adds to it."""
+"""The interface to operating systems: disk, files, locks and processes. `Platform` is POSIX; `LinuxPlatform`
+extends it."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ __all__ = [
 
 
 def check_platform() -> None:
-    """Raise `PlatformUnsupported` if this system lacks something that every part of Watchroom needs."""
+    """Raise `PlatformUnsupported` if this system lacks a feature that every part of Watchroom needs."""
     missing = [] if find_spec("fcntl") else ["flock"]
     missing += [name for name in ("O_NOFOLLOW", "O_DIRECTORY") if not hasattr(os, name)]
     missing += [] if os.open in os.supports_dir_fd else ["openat"]

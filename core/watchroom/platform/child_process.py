@@ -1,4 +1,5 @@
-"""Runs a child process for one job: bounded output, a timeout, and an end together with this process."""
+"""Runs a child process for one job. Its output is limited, it has a timeout, and it ends together with this
+process."""
 
 from __future__ import annotations
 
@@ -15,20 +16,20 @@ from threading import Event, Thread
 from typing import IO, Final, NamedTuple, cast
 
 MAX_OUTPUT: Final = 64 * 1024 * 1024
-"""Bytes that a child can print by default."""
+"""Default maximum output of a child in bytes."""
 _MAX_ERRORS: Final = 64 * 1024
-"""Bytes of standard error that are kept: the last ones."""
+"""Maximum bytes of standard error that are kept. The last bytes are kept."""
 _MAX_LINE: Final = 500
-"""Characters of `ChildResult.last_error`."""
+"""Maximum characters of `ChildResult.last_error`."""
 _STOP_SECONDS: Final = 5.0
-"""Time for a child to end after its standard input has ended. Then it is killed."""
+"""Seconds for a child to end after its standard input was closed. Then it is killed."""
 _STOP_POLL_SECONDS: Final = 0.1
 """Seconds between two checks of ``stopping``."""
 _PIECE_BYTES: Final = 1 << 16
 
 
 class ChildResult(NamedTuple):
-    """How a child ended.
+    """The result of a child process.
 
     - ``status``: its exit code; the negative number of the signal if a signal ended it.
     - ``output``: its standard output.
@@ -48,7 +49,7 @@ class ChildResult(NamedTuple):
 def module_command(module: str, *arguments: str) -> tuple[str, ...]:
     """Return the command that runs ``module`` with ``arguments`` in this Python.
 
-    ``-P`` keeps the working directory out of the module path: agents can write modules there.
+    ``-P`` keeps the working directory out of the module path, because agents can write modules there.
     """
     return sys.executable, "-P", "-m", module, *arguments
 
@@ -68,10 +69,10 @@ def run_module(
     - ``arguments``: its command line.
     - ``job``: the first line of its standard input.
     - ``timeout``: seconds, default none.
-    - ``stopping``: when it is set, the child's standard input is closed. The child is killed if it does not
-      end within 5 seconds.
+    - ``stopping``: when set, the child's standard input is closed. The child is killed if it does not end
+      within 5 seconds.
 
-    Raises as `run_child` does.
+    Raises the errors of `run_child`.
     """
     return run_child(
         module_command(module, *arguments),
@@ -95,19 +96,19 @@ def run_child(
     on_output: Callable[[bytes], object] | None = None,
     on_errors: Callable[[bytes], object] | None = None,
 ) -> ChildResult:
-    """Run a program until it ends, in a session of its own, which gets no signals from the terminal.
+    """Run a program until it ends, in its own session, which gets no signals from the terminal.
 
     - ``given``: its standard input.
     - ``timeout``: seconds, default none.
-    - ``max_output``: bytes that it can print, default 64 MiB.
-    - ``folder``: its working directory, default that of this process.
-    - ``environment``: all of its environment variables, default those of this process.
+    - ``max_output``: maximum output in bytes, default 64 MiB.
+    - ``folder``: its working directory, default the directory of this process.
+    - ``environment``: all of its environment variables, default the variables of this process.
     - ``keeps_input_open``, ``stopping``: for `run_module`.
     - ``on_output``, ``on_errors``: called with what the child prints, as soon as it does. What ``on_output``
       gets is not in the result, and has no maximum size.
 
     Raises TimeoutError, OSError with EFBIG if the child prints too much, and other OSErrors if it cannot be
-    started. If this raises, the child and its process group are killed.
+    started. On any error, the child and its process group are killed.
     """
     deadline = None if timeout is None else time.monotonic() + timeout
     with subprocess.Popen(
@@ -125,7 +126,7 @@ def run_child(
             streams = output, errors, max_output
             return _communicate(process, given, deadline, streams, keeps_input_open, stopping)
         except BaseException:
-            # Nobody has waited for the child yet, so that its id still names its group.
+            # The child was not reaped yet, so its id still identifies its group.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             raise
@@ -135,7 +136,7 @@ class AnsweringChild:
     """A child that answers requests on its standard input, until `close` or the end of this process. For one
     thread at a time.
 
-    Arguments are those of `run_child`. What it prints on its standard error is dropped.
+    See `run_child` for the arguments. The output on its standard error is dropped.
     """
 
     def __init__(
@@ -156,13 +157,13 @@ class AnsweringChild:
         os.set_blocking(self._input.fileno(), False)
 
     def ask(self, given: bytes, end: bytes, timeout: float, max_output: int) -> bytes:
-        """Send ``given``. Return what the child prints, up to ``end``, which it prints last.
+        """Send ``given``. Return the child's output before ``end``, which it prints last.
 
-        - ``timeout``: seconds.
-        - ``max_output``: bytes.
+        - ``timeout``: timeout in seconds.
+        - ``max_output``: maximum output in bytes.
 
-        Raises TimeoutError, and OSError if the child has ended (EPIPE) or prints too much (EFBIG): then close
-        it.
+        Raises TimeoutError, and OSError if the child has ended (EPIPE) or prints too much (EFBIG). After an
+        error, close it.
         """
         deadline = time.monotonic() + timeout
         unsent = memoryview(given)
@@ -257,23 +258,24 @@ def _communicate(
 
 
 def _wait_seconds(deadline: float | None, stopping: Event | None) -> float | None:
-    """Return how long to wait at most, None for no limit."""
+    """Return the maximum seconds to wait, None for no limit."""
     limits = [] if deadline is None else [max(0.0, deadline - time.monotonic())]
     limits += [] if stopping is None else [_STOP_POLL_SECONDS]
     return min(limits, default=None)
 
 
 def _send(fd: int, data: memoryview) -> memoryview:
-    """Write what the pipe takes. Returns the rest, none if the child has closed its standard input."""
+    """Write as much as the pipe accepts. Returns the rest, or nothing if the child has closed its standard
+    input."""
     try:
         return data[os.write(fd, data) :]
     except BrokenPipeError:
-        # A child that has ended early says why on its standard error.
+        # A child that has ended early prints the reason on its standard error.
         return data[:0]
 
 
 def watch_parent(on_end: Callable[[], object]) -> bytes:
-    """In a child of `run_module`: return the job, and call ``on_end`` once standard input has ended."""
+    """In a child of `run_module`: return the job, and call ``on_end`` when standard input ends."""
 
     def watch() -> None:
         wait_for_input_end()
@@ -285,7 +287,7 @@ def watch_parent(on_end: Callable[[], object]) -> bytes:
 
 
 def wait_for_input_end() -> None:
-    """Return when standard input ends."""
-    # Not through `sys.stdin`: Python cannot exit while a thread holds the lock of its buffer.
+    """Wait until standard input ends."""
+    # Not with `sys.stdin`: Python cannot exit while a thread holds the lock of its buffer.
     while os.read(0, _PIECE_BYTES):
         pass

@@ -9,23 +9,24 @@ from contextlib import contextmanager
 from typing import Final, TextIO
 
 CATEGORIES: Final = ("TextEdit.MatchTrace", "TextEdit.Schema", "Sync.Persistence", "Sync.External")
-"""Which text an edit matched; answers that do not match the schema; what was written to the sources of
-buffers; external changes of these sources."""
+"""The categories: the text that an edit matched; answers that do not match the schema; writes to the sources
+of buffers; external changes of these sources."""
 _ROOT: Final = "watchroom"
 _OF_EVERY_RECORD: Final = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 
 
 def category_logger(category: str) -> logging.Logger:
-    """The logger ``watchroom.CATEGORY`` of ``category``. Its records carry their fields as ``extra``."""
+    """Return the logger ``watchroom.CATEGORY`` of ``category``. Its records have their fields as
+    ``extra``."""
     return logging.getLogger(f"{_ROOT}.{category}")
 
 
 @contextmanager
 def debug_records(wanted: str, stream: TextIO) -> Iterator[None]:
-    """Write debug records to ``stream`` within the context, one JSON object a line, in ASCII.
+    """Write debug records to ``stream`` within the context, one JSON object per line, in ASCII.
 
-    ``wanted`` names categories, groups (``TextEdit``, ``Sync``) or ``all``, separated by commas. Raises
-    ValueError with the name if one is unknown.
+    ``wanted``: categories, groups (``TextEdit``, ``Sync``) or ``all``, separated by commas. Raises ValueError
+    with an unknown name.
     """
     loggers = [category_logger(each) for each in _named(wanted)]
     handler = logging.StreamHandler(stream)

@@ -1,4 +1,4 @@
-"""Loading later: modules that are imported, and parts that are made, with their first use."""
+"""Deferred loading: modules that are imported, and parts that are created, on first use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def defer_imports(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
-    """Return a ``__getattr__`` for ``package`` (PEP 562) that imports modules with their first use.
+    """Return a ``__getattr__`` for ``package`` (PEP 562) that imports modules on first use.
 
     Args:
         package: The package's full name.
@@ -37,10 +37,10 @@ class _HasLock(Protocol):
 
 
 class LazyPart(Generic[T]):
-    """A property whose value is made with the first use, once, even if several threads ask for it at once.
+    """A property whose value is created once, on first use, even if several threads need it at the same time.
 
-    `functools.cached_property` does not promise that: since Python 3.12 it takes no lock. The object needs a
-    lock as its attribute ``loading``.
+    `functools.cached_property` does not guarantee this: since Python 3.12, it takes no lock. The object needs
+    a lock as its attribute ``loading``.
     """
 
     def __init__(self, make: Callable[[Any], T]) -> None:
@@ -55,7 +55,7 @@ class LazyPart(Generic[T]):
     def __get__(self, owner: _HasLock, kind: type) -> T: ...
 
     def __get__(self, owner: _HasLock | None, kind: type) -> Self | T:
-        # Python asks here only until the value is in the object's dictionary.
+        # Python only calls this until the value is in the object's dictionary.
         if owner is None:
             return self
         made = vars(owner)
@@ -66,5 +66,5 @@ class LazyPart(Generic[T]):
         return value
 
     def loaded(self, owner: object) -> T | None:
-        """Return the value of ``owner``, None if it was not made yet."""
+        """Return the value of ``owner``, None if it was not created yet."""
         return vars(owner).get(self._name)

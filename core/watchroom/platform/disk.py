@@ -1,7 +1,7 @@
 """Files beneath a root folder: no symlink leads out of it, and writes are atomic.
 
-Every folder from the root down is opened by descriptor with O_NOFOLLOW. A symlink that is put in place
-between two steps is refused.
+Every folder from the root down is opened by descriptor with O_NOFOLLOW. So a symlink that is created between
+two steps is refused.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SCRATCH_PREFIX: Final = "w"
 _BLOCK: Final = 512
 """Bytes of a block, the unit of `st_blocks`."""
 MAX_DEPTH: Final = 512
-"""Folders that are deeper than this are not read. No path of Watchroom has as many parts."""
+"""Maximum depth of folders that are read. No path of Watchroom has as many parts."""
 
 Parts = tuple[str, ...]
 EntryKind = Literal["file", "folder", "symlink", "other"]
@@ -74,7 +74,7 @@ class Found(NamedTuple):
 
     - ``size``: bytes, 0 unless it is a file.
     - ``changed``: its mtime, in nanoseconds since the epoch.
-    - ``allocated``: bytes that it takes on disk.
+    - ``allocated``: its disk usage in bytes.
     """
 
     name: str
@@ -99,8 +99,8 @@ class ScratchUnavailable(OSError):
 class Folder:
     """Reads, replaces and removes files beneath ``root``.
 
-    - ``scratch``: a folder on the same file system for half-written files. Only this user can read files
-      that are in the same top-level folder of the root as the scratch folder.
+    - ``scratch``: a folder on the same file system for half-written files. Files in the same top-level folder
+      of the root as the scratch folder are readable only by this user.
     - ``platform``: the operating system, default this machine's.
 
     Every method can raise OSError, and `OutsideFolder` for parts that lead out of ``root``.
@@ -121,13 +121,14 @@ class Folder:
             raise
         self._is_closed = False
         self._spares: dict[Parts, str] = {}
-        """Old files among the scratch files, by the place that each had, oldest first."""
+        """Replaced files that are kept among the scratch files, by their former place, oldest first."""
         self._spare_mode = 0
         self._folds_case: bool | None = None
         self._has_modes: bool | None = None
 
     def _open_scratch(self) -> int:
-        """Open the scratch folder, which is created if missing. Beneath the root, no symlink is followed."""
+        """Open the scratch folder, and create it if it is missing. Beneath the root, no symlink is
+        followed."""
         parts = os.path.relpath(self.scratch, self.root).split(os.sep)
         if parts[0] == os.pardir:
             os.makedirs(self.scratch, exist_ok=True)
@@ -142,7 +143,8 @@ class Folder:
         return fd
 
     def _ensure_scratch(self) -> None:
-        """Create the scratch folder again if it was removed: git and cleaners remove empty folders."""
+        """Create the scratch folder again if it was removed, because git and cleaning programs remove empty
+        folders."""
         if os.fstat(self._scratch_fd).st_nlink == 0:
             try:
                 new = self._open_scratch()
@@ -175,7 +177,7 @@ class Folder:
     def inspect(self, parts: Parts, most: int) -> Inspected | None:
         """Return the regular file at ``parts``, None if there is none.
 
-        Its content is read if it has at most ``most`` bytes and no holes.
+        Its content is read only if it has at most ``most`` bytes and is not sparse.
         """
         try:
             with self._place(parts) as (fd, name):
@@ -201,7 +203,7 @@ class Folder:
         return _stamp(known) if stat.S_ISREG(known.st_mode) else None
 
     def modified(self) -> int:
-        """Return the mtime of the root itself, in nanoseconds since the epoch."""
+        """Return the mtime of the root in nanoseconds since the epoch."""
         return os.fstat(self._root_fd).st_mtime_ns
 
     def is_executable(self, parts: Parts) -> bool | None:
@@ -249,9 +251,9 @@ class Folder:
             return False
 
     def other_spelling(self, parts: Parts) -> Parts | None:
-        """Return the path on disk that differs from ``parts`` only in upper and lower case.
+        """Return the path on disk that differs from ``parts`` only in case.
 
-        None if there is none, or if the file system distinguishes case. That of macOS does not.
+        None if there is none, or if the file system distinguishes case. The file system of macOS does not.
         """
         if not self._is_case_insensitive():
             return None
@@ -285,12 +287,12 @@ class Folder:
     ) -> bytes | None:
         """Replace the file at ``parts`` by ``data`` atomically, and create missing folders.
 
-        - ``new``: do not read the old file, because there is none or because it does not matter.
+        - ``new``: do not read the old file, because it does not exist or does not matter.
         - ``look``: called with the old content, None if there is no file. If it returns False, nothing is
           written.
-        - ``executable``: everyone who can read the file can execute it.
+        - ``executable``: whether everyone who can read the file can execute it.
 
-        Returns the old content, None if there was no file. Raises `NotAFile` if something else is there. Only
+        Returns the old content, None if there was no file. Raises `NotAFile` if the path is not a file. Only
         one thread can write at a time.
         """
         is_private = parts[0] == self._private
@@ -322,7 +324,7 @@ class Folder:
             self.write(parts, data, executable=executable)
 
     def _staged(self, data: bytes, *, is_private: bool, parts: Parts = ()) -> str:
-        """Return the name of a scratch file that holds ``data``, for the file at ``parts``."""
+        """Return the name of a scratch file that contains ``data``, for the file at ``parts``."""
         self._ensure_scratch()
         while not is_private and (name := self._take_spare(parts)) is not None:
             if rewrite_spare(self.platform, self._scratch_fd, name, data, self._spare_mode):
@@ -343,8 +345,10 @@ class Folder:
         return name
 
     def _take_spare(self, parts: Parts) -> str | None:
-        """Return the old file of ``parts``: of a file that grows, only the end has to be written. Return the
-        oldest one of another place if there are enough, else None."""
+        """Return the replaced file of ``parts``: for a growing file, only the end must be written.
+
+        If there are enough, return the oldest replaced file of another place, else None.
+        """
         spare = self._spares.pop(parts, None)
         if spare is None and len(self._spares) == _MAX_SPARES:
             spare = self._spares.pop(next(iter(self._spares)))
@@ -365,8 +369,8 @@ class Folder:
     def remove(self, parts: Parts, *, look: Callable[[bytes | None], None] | None = None) -> None:
         """Remove the file at ``parts``, if there is one, and empty parents below the second level.
 
-        ``look`` is called with the content, None if it is not a regular file. At that moment the file is no
-        longer at ``parts``, but can be restored: if ``look`` raises, it is.
+        ``look`` is called with the content, None if it is not a regular file. At that moment, the file is no
+        longer at ``parts``. If ``look`` raises, the file is restored.
         """
         try:
             with self._place(parts) as (fd, name):
@@ -394,7 +398,7 @@ class Folder:
         try:
             look(_read_if_file(self._scratch_fd, taken))
         except BaseException:
-            # If a newer file is at the path already, this one stays in the scratch folder.
+            # If a newer file is already at the path, this file stays in the scratch folder.
             with contextlib.suppress(FileExistsError):
                 os.link(taken, name, src_dir_fd=self._scratch_fd, dst_dir_fd=folder, follow_symlinks=False)
                 self._drop(taken)
@@ -407,10 +411,10 @@ class Folder:
             pass
 
     def walk(self, parts: Parts = ()) -> Iterator[Entry]:
-        """Yield everything beneath the folder ``parts`` that is not a folder, in no order.
+        """Yield all entries beneath the folder ``parts`` that are not folders, in any order.
 
-        Symlinks are not followed. A folder that cannot be read, or that is `MAX_DEPTH` deep, is yielded
-        itself.
+        Symlinks are not followed. A folder that cannot be read, or that is `MAX_DEPTH` deep, is itself
+        yielded.
         """
         waiting = [parts]
         while waiting:
@@ -446,8 +450,8 @@ class Folder:
     def clear_scratch(self, older_than: float) -> None:
         """Remove scratch files of dead writers that are older than ``older_than`` seconds.
 
-        Age alone is not enough: if the clock steps, a file that is being written looks old. The writer's
-        process id alone is not enough either: in a container the same id is another process.
+        Age alone is not enough: if the clock is changed, a file that is being written looks old. The writer's
+        process id alone is also not enough: in a container, the same id is another process.
         """
         self._ensure_scratch()
         horizon = time.time() - older_than
@@ -501,7 +505,8 @@ def _step(fd: int, part: str, *, make: bool) -> int:
 
 
 def _writer(name: str) -> int | None:
-    """Return the id of the process that created the scratch file ``name``, None if the name has none."""
+    """Return the id of the process that created the scratch file ``name``, None if the name does not contain
+    one."""
     number, separator, _ = name.removeprefix(_SCRATCH_PREFIX).partition("-")
     try:
         return int(number, 16) if separator and name.startswith(_SCRATCH_PREFIX) else None

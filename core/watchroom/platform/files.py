@@ -15,16 +15,17 @@ from watchroom.platform import Platform
 
 FILE_FLAGS: Final = os.O_NOFOLLOW | os.O_CLOEXEC
 _MAX_REWRITTEN: Final = 64 * 1024
-"""Bytes of a spare file that are written or cut off at most."""
+"""Maximum bytes of a spare file that are written or cut off."""
 _BLOCK: Final = 4096
-"""Bytes that are compared at a time."""
+"""Number of bytes that are compared at a time."""
 _MAX_READ: Final = 1 << 30
-"""Up to this many bytes, a short read means the end of the file. Linux reads at most 2 GiB at a time."""
+"""For at most this many bytes, a short read means the end of the file. Linux reads at most 2 GiB at a
+time."""
 _log = logging.getLogger("watchroom")
 
 
 class NotAFile(OSError):
-    """The path is not a regular file but a symlink, a folder, a pipe or a device."""
+    """The path is a symlink, a folder, a pipe or a device instead of a regular file."""
 
 
 def write_all(file: int, data: bytes) -> None:
@@ -37,7 +38,7 @@ def write_all(file: int, data: bytes) -> None:
 def replace_durably(path: str, data: bytes) -> None:
     """Replace the file at ``path`` by a file with ``data`` that only this user can read.
 
-    After a crash the file has the old content or the new one, never a part. Raises OSError.
+    After a crash, the file has either the old or the new content, never a part. Raises OSError.
     """
     folder, name = os.path.split(path)
     scratch = os.path.join(folder, f".{name}-{secrets.token_hex(6)}")
@@ -66,12 +67,11 @@ def replace_file(
     """Move ``source`` in the folder ``source_fd`` over ``target`` in the folder ``target_fd``, atomically.
 
     Returns the old content, None if there was no file, and whether ``source`` is now the old file. Raises
-    `NotAFile` if something else was at ``target``, and OSError.
+    OSError, and `NotAFile` if ``target`` was not a file.
 
-    A rename over an existing file makes ext4 flush the new data at once (auto_da_alloc), which takes more
-    than a millisecond. An exchange does not, and it keeps exactly the file that was replaced: an edit by
-    another program just before is not lost. Without an exchange, an edit between the read and the rename is
-    lost.
+    A rename over an existing file makes ext4 flush the new data immediately (auto_da_alloc), which takes more
+    than a millisecond. An exchange does not. It also keeps exactly the replaced file, so an edit by another
+    program just before it is not lost. Without an exchange, an edit between the read and the rename is lost.
     """
     if platform.exchange(source_fd, source, target_fd, target):
         try:
@@ -90,13 +90,13 @@ def replace_file(
 def rewrite_spare(platform: Platform, scratch_fd: int, name: str, data: bytes, mode: int) -> bool:
     """Write ``data`` into ``name``, a replaced file in the folder ``scratch_fd``, instead of a new file.
 
-    Only what differs is written, so that a file which only grows, such as a history, costs what was added.
-    Returns False if this file cannot be used again: it is open or linked elsewhere, or it has another
+    Only differing parts are written. So for a growing file, such as a history, only the added part is
+    written. Returns False if this file cannot be reused: it is open or linked elsewhere, or its mode is not
     ``mode``.
 
-    Every file system is faster without removing the old file and creating a new one. A reader that still has
-    the old file open must not see it change: the kernel grants a write lease only on a file that is open
-    nowhere else.
+    Reuse is faster on every file system than removing the old file and creating a new file. A reader with the
+    old file open must not see a change. The kernel ensures this: it grants a write lease only on a file that
+    is not open elsewhere.
     """
     try:
         file = os.open(name, os.O_RDWR | os.O_NONBLOCK | FILE_FLAGS, dir_fd=scratch_fd)
@@ -125,7 +125,7 @@ def rewrite_spare(platform: Platform, scratch_fd: int, name: str, data: bytes, m
 
 
 def _count_same(file: int, data: bytes) -> int:
-    """Return how many bytes at the start of the open ``file`` and of ``data`` agree, in whole blocks."""
+    """Return the number of equal bytes at the start of the open ``file`` and of ``data``, in whole blocks."""
     same = 0
     while (block := os.read(file, _BLOCK)) and data[same : same + _BLOCK] == block:
         same += len(block)
@@ -156,7 +156,7 @@ def read_opened(file: int, size: int, limit: int | None = None) -> bytes:
 
 
 def has_holes(file: int, size: int) -> bool:
-    """Return whether a part of the open ``file`` of ``size`` bytes was never written; False if unknown."""
+    """Return whether the open ``file`` of ``size`` bytes is sparse; False if unknown."""
     if not size or not hasattr(os, "SEEK_HOLE"):
         return False
     try:
@@ -164,7 +164,7 @@ def has_holes(file: int, size: int) -> bool:
         os.lseek(file, 0, os.SEEK_SET)
     except OSError as error:
         if error.errno in (errno.EINVAL, errno.ENXIO):
-            # The file system cannot tell, or the file was just truncated.
+            # The file system does not report this, or the file was just truncated.
             return False
         raise
     return hole < size
@@ -189,9 +189,9 @@ def open_regular(fd: int, name: str) -> tuple[int, os.stat_result]:
 
 
 def keep_from_git(folder: str) -> None:
-    """Write a ``.gitignore`` that covers all of ``folder``: git does not commit, stash or clean it.
+    """Write a ``.gitignore`` that covers all of ``folder``, so that git does not commit, stash or clean it.
 
-    An existing ``.gitignore`` stays. If the folder cannot be written, this does nothing.
+    An existing ``.gitignore`` is not changed. If the folder is not writable, do nothing.
     """
     with suppress(OSError), open(os.path.join(folder, ".gitignore"), "x", encoding="ascii") as file:
         file.write("*\n")
@@ -200,7 +200,7 @@ def keep_from_git(folder: str) -> None:
 def make_private(folder: str) -> None:
     """Remove all rights of other users from ``folder`` and from the files in it.
 
-    Files of another user keep their rights. They are logged.
+    Files of other users keep their rights, and are logged.
     """
     with os.scandir(folder) as found:
         files = [entry.path for entry in found if entry.is_file(follow_symlinks=False)]

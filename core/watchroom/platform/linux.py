@@ -1,4 +1,4 @@
-"""Linux: calls beyond POSIX. If this kernel, file system or container refuses one, POSIX is used."""
+"""Linux: calls beyond POSIX. If the kernel, file system or container refuses a call, POSIX is used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FICLONE: Final = 0x40049409
 """The request of ioctl(2) that clones a file: ioctl_ficlone(2)."""
 _Rename = Callable[[int, bytes, int, bytes, int], int]
 _STATE, _PARENT, _GROUP, _SESSION, _FLAGS, _STARTED = 0, 1, 2, 3, 6, 19
-"""Fields of /proc/PID/stat, counted from the one after the program's name."""
+"""Fields of /proc/PID/stat, counted from the field after the program's name."""
 _ENDING: Final = 0x4
 """PF_EXITING, a flag of a process."""
 
@@ -36,8 +36,8 @@ class LinuxPlatform(Platform):
 
     @cached_property
     def _rename(self) -> _Rename | None:
-        """renameat2(2), None if the C library lacks it."""
-        # Slow to load, and readers do not need it.
+        """Return renameat2(2), None if the C library lacks it."""
+        # The module loads slowly, and readers do not need it.
         import ctypes
 
         function: _Rename | None = getattr(ctypes.CDLL(None), "renameat2", None)
@@ -61,7 +61,7 @@ class LinuxPlatform(Platform):
         return True
 
     def lock_holder(self, file: int) -> str:
-        # /proc/locks lists all of them, by inode: proc_locks(5).
+        # /proc/locks lists all locks by inode: proc_locks(5).
         inode = str(os.fstat(file).st_ino)
         try:
             with open("/proc/locks", encoding="ascii") as locks:
@@ -86,7 +86,7 @@ class LinuxPlatform(Platform):
         try:
             return _KernelWatch(path)
         except OSError:
-            # The kernel limits watches per user (often 128), and sandboxes have none.
+            # The kernel limits watches per user (often to 128), and sandboxes have none.
             return super().watch_file(path)
 
     def watch_tree(
@@ -96,7 +96,7 @@ class LinuxPlatform(Platform):
         *,
         left_out: Callable[[Sequence[str]], Collection[str]] = lambda paths: (),
     ) -> TreeWatch:
-        # Slow to load, and readers do not need it.
+        # The module loads slowly, and readers do not need it.
         from watchroom.platform.tree_watch import InotifyTree
 
         return InotifyTree(folders, files, left_out)
@@ -111,7 +111,7 @@ class LinuxPlatform(Platform):
 
     def send_signal(self, pid: int, started: float, number: signal.Signals) -> bool:
         with _opened_process(pid) as process:
-            # The descriptor keeps naming the same process if the kernel reuses its id.
+            # The descriptor still refers to the same process if the kernel reuses its id.
             if process is None:
                 return super().send_signal(pid, started, number)
             if not self._is_running(pid, started):
@@ -137,7 +137,7 @@ class LinuxPlatform(Platform):
                 yield found
 
     def process(self, pid: int) -> ProcessInfo | None:
-        # The process can end while it is read.
+        # The process can end during the read.
         with suppress(OSError):
             fields = _stat_fields(pid)
             with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="surrogateescape") as file:
@@ -151,7 +151,7 @@ class LinuxPlatform(Platform):
 
     def children(self, pid: int) -> list[int]:
         found: list[int] = []
-        # The process or one of its threads can end while they are read.
+        # The process or one of its threads can end during the read.
         with suppress(OSError):
             for thread in os.listdir(f"/proc/{pid}/task"):
                 with suppress(OSError), open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as file:
@@ -197,10 +197,10 @@ def _stat_fields(pid: int) -> list[str]:
 
 
 def _start_of(fields: Sequence[str]) -> float:
-    """Return when a process started, 0 if it has ended or is ending.
+    """Return the start time of a process, 0 if it has ended or is ending.
 
-    An ending process runs no code of its own any more, but its state does not show that yet: its files are
-    closed first, and others notice.
+    An ending process no longer runs its own code, but its state does not show this yet. Its files are already
+    closed, which other processes notice.
     """
     is_ending = int(fields[_FLAGS]) & _ENDING
     return 0.0 if is_ending or fields[_STATE] in "ZX" else float(fields[_STARTED])
@@ -215,7 +215,7 @@ def _folder_of(name: str) -> str:
 
 @contextmanager
 def _opened_process(pid: int) -> Iterator[int | None]:
-    """Yield a descriptor of the process ``pid``, None if there is no such process or no pidfd_open(2)."""
+    """Yield a descriptor of the process ``pid``. None if there is no such process, or no pidfd_open(2)."""
     try:
         process = os.pidfd_open(pid)
     except OSError:

@@ -1,4 +1,4 @@
-"""POSIX alone: what macOS and the BSDs get, and what Linux falls back on."""
+"""POSIX only: used on macOS and the BSDs, and as a fallback on Linux."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from threading import Event, Lock
 from typing import Final, NamedTuple, Protocol
 
 with suppress(ImportError):
-    # `check_platform`, which imports this module, refuses a system without it.
+    # `check_platform` imports this module. It refuses a system without this import.
     import fcntl
 
 _PS_SECONDS: Final = 5.0
-"""Timeout of ps(1)."""
+"""Timeout of ps(1) in seconds."""
 _POLL_SECONDS: Final = 0.01
 """Seconds between two reads of a watched file."""
 _ENDED_SECONDS: Final = 0.05
 """Seconds between two checks whether a process has ended."""
 _MAX_WATCHED: Final = 200
-"""Bytes of a watched file that are compared."""
+"""Maximum bytes of a watched file that are compared."""
 
 
 class ProcessInfo(NamedTuple):
@@ -33,7 +33,7 @@ class ProcessInfo(NamedTuple):
     - ``arguments``: its command line.
     - ``folder``: its working directory, empty if unknown.
     - ``group``, ``session``: ids, 0 if unknown.
-    - ``started``: as `Platform.process_start` returns it, 0 if unknown or if the process is a zombie.
+    - ``started``: the result of `Platform.process_start`, 0 if unknown or if the process is a zombie.
     - ``owner``: its user id, -1 if unknown.
     """
 
@@ -48,14 +48,14 @@ class ProcessInfo(NamedTuple):
 
 
 class ProcessScope(NamedTuple):
-    """The process namespace and the control group of a process, empty if unknown."""
+    """The process namespace and the control group of a process, each empty if unknown."""
 
     namespace: str = ""
     control_group: str = ""
 
 
 class FileWatch(Protocol):
-    """Waits for writes to one file, by any process."""
+    """Waits until any process writes to one file."""
 
     @property
     def polls(self) -> bool:
@@ -63,23 +63,23 @@ class FileWatch(Protocol):
         ...
 
     def wait(self, seconds: float) -> None:
-        """Return at a write, at a call of `wake`, or after ``seconds``, whichever comes first."""
+        """Wait for a write, a call of `wake`, or until ``seconds`` have passed."""
         ...
 
     def wake(self) -> None:
-        """End the present wait, or the next one. Can be called from any thread."""
+        """End the current wait, or the next one. Can be called from any thread."""
         ...
 
     def close(self) -> None:
-        """End the present wait and close all descriptors. Can be called again."""
+        """End the current wait and close all descriptors. Can be called again."""
         ...
 
 
 class TreeChanges(NamedTuple):
-    """What `TreeWatch.wait` returns.
+    """The result of `TreeWatch.wait`.
 
     - ``paths``: absolute paths of the files and folders that changed. Some may not have changed.
-    - ``is_complete``: False if any other path may have changed as well.
+    - ``is_complete``: False if any other path may also have changed.
     """
 
     paths: set[str]
@@ -89,33 +89,33 @@ class TreeChanges(NamedTuple):
 class TreeWatch(Protocol):
     """Waits for changes of files and folders, by any process. Can be used from any thread.
 
-    A change is anything but reading: a name that appears or disappears, a write, other permissions.
+    A change is anything except a read: a name that appears or disappears, a write, new permissions.
     """
 
     def wait(self, seconds: float) -> TreeChanges:
-        """Return what changed since the last call. Wait at most ``seconds`` for a change, a call of `wake` or
+        """Return the changes since the last call. Wait at most ``seconds`` for a change, a call of `wake` or
         of `close`, without using the processor.
 
         The changes are incomplete if the kernel's queue of events overflowed, or if a watched folder was
         removed or replaced. Each change is returned to one caller. Raises OSError if a new folder cannot be
-        watched; then nothing is reported any more.
+        watched. After that, no changes are reported.
         """
         ...
 
     def barrier(self, folder: str, seconds: float) -> bool:
-        """Wait until every change made before this call has been read: a call of `wait` has returned it, or
-        the next one does.
+        """Wait until every earlier change has been read: a call of `wait` has returned it, or the next call
+        will.
 
-        It makes a file in ``folder``, a watched folder or the folder of a watched file, and removes it. This
-        file is never reported.
+        For this, a file is created in ``folder`` and removed. ``folder`` must be a watched folder, or the
+        folder of a watched file. The file is never reported.
 
-        Returns False if that is not certain: after ``seconds``, after an overflow of the kernel's queue, if
-        ``folder`` is not watched, or if it cannot be written.
+        Returns False if this is not certain: after ``seconds``, after an overflow of the kernel's queue, if
+        ``folder`` is not watched, or if it is not writable.
         """
         ...
 
     def wake(self) -> None:
-        """End the present wait, or the next one."""
+        """End the current wait, or the next one."""
         ...
 
     def close(self) -> None:
@@ -124,10 +124,10 @@ class TreeWatch(Protocol):
 
 
 class Platform:
-    """An operating system, as far as systems differ: here POSIX with flock(2) and ps(1).
+    """The operations that differ between operating systems: here POSIX with flock(2) and ps(1).
 
-    What POSIX guarantees everywhere (folders opened by descriptor, O_NOFOLLOW, rename) is not here. Methods
-    can be called from any thread. ``file`` and ``*_fd`` are open descriptors.
+    Operations that POSIX guarantees everywhere (folders opened by descriptor, O_NOFOLLOW, rename) are not
+    included. Methods can be called from any thread. ``file`` and ``*_fd`` are open descriptors.
     """
 
     def exchange(self, source_fd: int, source: str, target_fd: int, target: str) -> bool:
@@ -174,12 +174,12 @@ class Platform:
         return True
 
     def lock(self, file: int) -> None:
-        """Lock ``file`` as `try_lock` does, without a timeout. Linux serves those who wait in order. Raises
-        OSError."""
+        """Lock ``file`` as `try_lock` does, without a timeout. Linux serves waiting processes in order.
+        Raises OSError."""
         fcntl.flock(file, fcntl.LOCK_EX)
 
     def lock_shared(self, file: int) -> None:
-        """Take a shared lock of ``file``, which excludes the other locks. No timeout. Raises OSError."""
+        """Take a shared lock of ``file``, which excludes exclusive locks. No timeout. Raises OSError."""
         fcntl.flock(file, fcntl.LOCK_SH)
 
     def unlock(self, file: int) -> None:
@@ -191,7 +191,7 @@ class Platform:
         return "-"
 
     def boot_id(self) -> str:
-        """Return an id that changes when the machine starts again, empty if unknown."""
+        """Return an id that changes when the machine restarts, empty if unknown."""
         return self._boot_id
 
     @cached_property
@@ -213,20 +213,20 @@ class Platform:
     ) -> TreeWatch | None:
         """Watch folders with everything in them, and single files. Returns None if the system cannot.
 
-        - ``folders``: absolute paths. A folder that is missing is watched once it exists. Symbolic links are
-          not followed. Folders that cannot be read are left out.
+        - ``folders``: absolute paths. A missing folder is watched once it exists. Symbolic links are not
+          followed. Folders that cannot be read are left out.
         - ``files``: absolute paths. A write is reported when the file is closed.
-        - ``left_out``: returns which of the given folders, found in one folder, are not watched with what is
-          in them.
+        - ``left_out``: takes the subfolders found in a folder, and returns those that are not to be watched,
+          together with their contents.
 
         Raises OSError if the system has no watches left.
         """
         return None
 
     def process_start(self, pid: int) -> float:
-        """Return when the process ``pid`` started, 0 if there is no such process or if it is a zombie.
+        """Return the start time of the process ``pid``, 0 if there is no such process or if it is a zombie.
 
-        The unit and the zero of this clock depend on the system: compare the result only with other results.
+        The unit and the zero of this clock depend on the system. Compare the result only with other results.
         """
         if pid <= 0:
             return 0.0
@@ -263,13 +263,13 @@ class Platform:
         return started > 0 and self.process_start(pid) == started
 
     def processes(self) -> Iterator[ProcessInfo]:
-        """Yield all processes that this one can see, none if the system does not list them."""
+        """Yield all processes visible to this process, none if the system does not list them."""
         for line in _run_ps("-axww", "-o", "pid=,ppid=,command=").splitlines():
             pid, parent, *arguments = line.split()
             yield ProcessInfo(int(pid), int(parent), tuple(arguments), "")
 
     def process(self, pid: int) -> ProcessInfo | None:
-        """Return the process ``pid``, None if there is none that this one can see."""
+        """Return the process ``pid``, None if it does not exist or is not visible."""
         return next((each for each in self.processes() if each.pid == pid), None)
 
     def parent(self, pid: int) -> int:
@@ -282,7 +282,7 @@ class Platform:
         return []
 
     def process_scope(self, pid: int) -> ProcessScope:
-        """Return the namespace and the control group of the process ``pid``, as far as known."""
+        """Return the namespace and the control group of the process ``pid``, if known."""
         return ProcessScope()
 
     def environment(self, pid: int) -> dict[str, str] | None:
@@ -294,13 +294,13 @@ class Platform:
         return 0
 
     def process_clock(self) -> float:
-        """Return the present time by the clock of `process_start`, 0 if unknown."""
+        """Return the current time by the clock of `process_start`, 0 if unknown."""
         return 0.0
 
 
 def _run_ps(*arguments: str) -> str:
     """Return the output of ps(1) with times in UTC, empty if it fails."""
-    # Slow to load, and seldom needed.
+    # The module loads slowly, and is rarely needed.
     from watchroom.platform.child_process import run_child
 
     try:
@@ -311,7 +311,7 @@ def _run_ps(*arguments: str) -> str:
 
 
 class _PolledWatch:
-    """Reads the start of the file now and then. Each write has to change it.
+    """Reads the start of the file periodically. Each write must change it.
 
     macOS reports a write to a file only when the file is closed, and a journal stays open.
     """

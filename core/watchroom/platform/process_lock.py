@@ -1,4 +1,4 @@
-"""A lock between processes, with a short text that belongs to it."""
+"""A lock between processes, with a short text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from watchroom.errors import LocksUnsupported, WorkspaceLocked
 from watchroom.platform import Platform
 
 LOCK_SECONDS: Final = 10.0
-"""How long a writer waits for a lock by default."""
+"""Default timeout of a writer that waits for a lock, in seconds."""
 _NO_LOCKS: Final = frozenset({errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
 """The errors of file systems without locks between processes, such as some network file systems."""
 _log = logging.getLogger("watchroom")
@@ -21,8 +21,8 @@ _log = logging.getLogger("watchroom")
 class ProcessLock:
     """A lock that one process of a machine holds at a time. The kernel releases it when the holder dies.
 
-    The lock's file contains a short text that only the holder reads and writes. The lock is not re-entrant,
-    and does not exclude threads of the same process.
+    The lock's file contains a short text, which only the holder may read and write. The lock is not
+    re-entrant, and does not exclude threads of the same process.
     """
 
     def __init__(self, path: str, platform: Platform) -> None:
@@ -37,10 +37,10 @@ class ProcessLock:
     def acquire(self, seconds: float = LOCK_SECONDS) -> None:
         """Take the lock. ``seconds``: timeout, default 10.
 
-        If the lock's file was removed or replaced meanwhile, this takes the lock of the new file.
+        If the lock's file was removed or replaced in the meantime, take the lock of the new file.
 
-        Raises `WorkspaceLocked` with the name of the holder after the timeout, `LocksUnsupported` if the file
-        system has no locks, and FileNotFoundError if the folder of the file is gone.
+        Raises `WorkspaceLocked` with the name of the holder after the timeout. Raises `LocksUnsupported` if
+        the file system has no locks, and FileNotFoundError if the file's folder was removed.
         """
         self._acquire(seconds)
         while not self._is_in_place():
@@ -54,12 +54,12 @@ class ProcessLock:
                 return
             self._waiter = _LockWaiter(self._fd, self._platform)
         if not self._waiter.wait(seconds):
-            # The waiter stays: the next call keeps this place in the kernel's queue.
+            # Keep the waiter, so that the next call keeps this place in the kernel's queue.
             raise WorkspaceLocked(seconds=round(seconds), holder=self.holder())
         self._waiter = None
 
     def try_acquire(self) -> bool:
-        """Take the lock if it is free. Returns whether it was taken. Raises as `acquire` does."""
+        """Take the lock if it is free. Returns whether it was taken. Raises the errors of `acquire`."""
         while self._try_acquire():
             if self._is_in_place():
                 return True
@@ -85,11 +85,11 @@ class ProcessLock:
         os.close(new)
 
     def release(self) -> None:
-        """Release the lock. Raises nothing, because the work under the lock is done."""
+        """Release the lock. No error is raised, because the work under the lock is done."""
         try:
             self._platform.unlock(self._fd)
         except OSError:
-            # Closing the descriptor releases the lock as well.
+            # Closing the descriptor also releases the lock.
             _log.exception("%s could not be unlocked, and is opened again", self._path)
             self._reopen()
 
@@ -106,7 +106,7 @@ class ProcessLock:
         os.pwrite(self._fd, text.ljust(80).encode("ascii") + b"\n", 0)
 
     def close(self) -> None:
-        """Release the lock, if it is held, and close its file."""
+        """Release the lock if it is held, and close its file."""
         if self._waiter is not None:
             self._waiter.abandon()
         os.close(self._fd)
@@ -120,7 +120,7 @@ class _LockWaiter:
 
     def __init__(self, fd: int, platform: Platform) -> None:
         self._platform = platform
-        # The lock belongs to the opened file, not to the descriptor: this copy keeps it after a close.
+        # The lock belongs to the opened file, not to the descriptor. This copy keeps it after a close.
         self._fd = os.dup(fd)
         self._state_lock = Lock()
         self._is_wanted = True
@@ -130,7 +130,8 @@ class _LockWaiter:
         Thread(target=self._run, name="watchroom-lock", daemon=True).start()
 
     def resume(self) -> bool:
-        """Want the lock again after a timeout. Returns False if it was obtained and released meanwhile."""
+        """Request the lock again after a timeout. Returns False if it was obtained and released in the
+        meantime."""
         with self._state_lock:
             self._is_wanted = True
             return self._state == "waiting"

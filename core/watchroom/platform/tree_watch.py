@@ -2,11 +2,12 @@
 
 Three properties of inotify shape this module:
 
-- A watch covers one folder. A folder that is found gets its watch first and is listed then, so that a file
-  made in between is found by either.
-- An event can be older than the listing that already shows its effect. So an event about a folder never says
-  what is there: the folder is listed again.
-- An event about a folder that was moved away names no file in it. So the names of all files are kept.
+- A watch covers one folder. A new folder is first watched and then listed, so that a file that is created in
+  between is found by one of the two.
+- An event can be older than the listing that already shows its effect. So an event about a folder only means
+  that the folder must be listed again.
+- An event about a folder that was moved away does not name the files in it. So the names of all files are
+  kept in memory.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from inotify_simple import Event, INotify, flags, parse_events
 from watchroom.platform.posix import TreeChanges
 
 _COOKIE: Final = ".watchroom-cookie-"
-"""Prefix of the files of `barrier`, which are never reported, whichever process made them."""
+"""Prefix of the files of `barrier`. Such files are never reported, even if another process created them."""
 _COOKIE_NUMBERS: Final = count(1)
 _MAX_COOKIES: Final = 3
-"""Maximum number of files that one call of `barrier` makes."""
+"""Maximum number of files that one call of `barrier` creates."""
 
 _IN_FOLDER: Final = int(
     flags.MODIFY
@@ -52,19 +53,19 @@ _GONE: Final = _ITSELF | int(flags.UNMOUNT | flags.IGNORED)
 _REPLACED: Final = int(flags.CREATE | flags.DELETE | flags.MOVED_FROM | flags.MOVED_TO)
 
 _READ_BYTES: Final = 1 << 16
-"""Bytes of events that are read at once, some 2,000 events."""
+"""Bytes of events that are read at once, about 2,000 events."""
 _SKIPPED: Final = frozenset(
     {errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENAMETOOLONG}
 )
-"""Errors of a folder that is missing or cannot be read. All others are errors of the watch."""
+"""Errors for a folder that is missing or cannot be read. All other errors are errors of the watch."""
 
 
 class _Folder:
     """A watched folder.
 
-    - ``parent``: None for a folder that was given to `InotifyTree`.
+    - ``parent``: the parent folder, None for a folder that was given to `InotifyTree`.
     - ``name``: its name in ``parent``, or its absolute path.
-    - ``watch``: the kernel's number of its watch.
+    - ``watch``: the kernel's number for its watch.
     - ``is_partial``: whether it, or a folder in it, could not be read.
     """
 
@@ -92,9 +93,9 @@ class _Folder:
 class _Root:
     """A folder or a file that was given to `InotifyTree`.
 
-    - ``folder``: None while it is missing or cannot be read, and for a file.
-    - ``identity``: device and inode of the folder, or of the folder that the file is in, when it was last
-      entered. None if there was no such folder.
+    - ``folder``: the watched folder, None while it is missing or unreadable, and for a file.
+    - ``identity``: device and inode of the folder, or of the file's folder, when it was last watched. None if
+      the folder did not exist.
     """
 
     def __init__(self, path: str, *, is_file: bool = False) -> None:
@@ -116,7 +117,7 @@ class _Root:
 
 
 class InotifyTree:
-    """Implements `TreeWatch` for `Platform.watch_tree`, which explains the arguments.
+    """Implements `TreeWatch`. See `Platform.watch_tree` for the arguments.
 
     Raises OSError if the system has no inotify, or no watches left.
     """
@@ -132,16 +133,16 @@ class InotifyTree:
         self._roots += [_Root(os.path.abspath(each), is_file=True) for each in files]
         self._folders: dict[int, _Folder] = {}
         self._above: dict[int, dict[str, str]] = {}
-        """The watches of folders above the roots, each with the names in it whose events count: the path of a
+        """The watches of folders above the roots. Each has the names whose events count: with the path of a
         file, or empty for a folder that leads to a root."""
         self._changed: set[str] = set()
         self._is_complete = True
         self._overflows = 0
         self._cookies: set[str] = set()
-        """Names of the cookies that were not read yet."""
+        """Names of the cookies whose events were not read yet."""
         self._failure: OSError | None = None
         self._lock = Condition()
-        """Guards everything here, and reading from inotify."""
+        """Guards all attributes, and reading from inotify."""
         self._waiting = 0
         self._is_open = True
         self._is_woken = False
@@ -160,7 +161,7 @@ class InotifyTree:
 
     def wait(self, seconds: float) -> TreeChanges:
         deadline = time.monotonic() + seconds
-        # One poll object for all threads would refuse the second.
+        # A single poll object for all threads would refuse the second thread.
         poll = select.poll()
         with self._lock:
             if self._is_open:
@@ -188,17 +189,17 @@ class InotifyTree:
     def barrier(self, folder: str, seconds: float) -> bool:
         deadline = time.monotonic() + seconds
         overflows = self._overflows
-        # The event of a cookie is lost if an event before it has the folder watched anew.
+        # The cookie's event is lost if an earlier event causes a new watch of the folder.
         is_read = any(self._read_cookie(folder, deadline) for _ in range(_MAX_COOKIES))
         return is_read and self._overflows == overflows and self._failure is None
 
     def _read_cookie(self, folder: str, deadline: float) -> bool:
-        """Make a cookie, and read until it was read. Return False if it was not."""
+        """Create a cookie, and read events until its event arrives. Return False if it does not."""
         name = f"{_COOKIE}{os.getpid()}-{next(_COOKIE_NUMBERS)}"
         self._cookies.add(name)
         try:
             _touch(os.path.join(folder, name))
-            # The kernel has queued the events of the cookie when these calls return.
+            # The kernel has queued the cookie's events when these calls return.
             if not self._lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
                 return False
             try:
@@ -225,7 +226,7 @@ class InotifyTree:
             if not self._is_open:
                 return
             self._is_open = False
-            # Nobody resets it any more, so it ends the waits of all threads.
+            # It is never reset, so it ends the waits of all threads.
             os.eventfd_write(self._waker, 1)
             while self._waiting:
                 self._lock.wait()
@@ -233,7 +234,7 @@ class InotifyTree:
             os.close(self._waker)
 
     def _interrupt(self) -> None:
-        """Have a waiting thread look again."""
+        """Make a waiting thread check again."""
         if self._is_open:
             os.eventfd_write(self._waker, 1)
 
@@ -246,7 +247,7 @@ class InotifyTree:
         return taken
 
     def _read(self) -> bool:
-        """Handle the events that are queued. Return whether there were any."""
+        """Handle the queued events. Return whether there were any."""
         if self._failure is not None:
             return False
         try:
@@ -257,7 +258,7 @@ class InotifyTree:
             for event in parse_events(data):
                 self._handle(event)
         except OSError as error:
-            # The rest of the events is lost, and so are the folders that have no watch.
+            # The remaining events are lost, and so are folders without a watch.
             self._failure = error
         return True
 
@@ -271,21 +272,22 @@ class InotifyTree:
             self._folders.pop(watch, None)
             self._above.pop(watch, None)
         elif folder is None and names is None:
-            # A folder that was moved out, whose watch an overflow has hidden.
+            # A folder that was moved out, and whose watch was lost in an overflow.
             self._remove_watch(watch)
         if folder is not None and mask & _GONE:
             self._handle_gone(folder, mask)
         elif folder is not None and name:
             self._handle_entry(folder, mask, name)
         elif folder is not None and folder.parent is None and folder.is_partial:
-            # Perhaps it can be read now.
+            # It may now be readable.
             self._lose_root(folder, is_complete=True)
         if names is not None:
             self._handle_above(names, mask, name)
 
     def _handle_above(self, names: dict[str, str], mask: int, name: str) -> None:
         if name.startswith(_COOKIE):
-            # A barrier in a folder above a missing one would say that the missing one is watched.
+            # Otherwise a barrier in a folder above a missing folder would claim that the missing folder is
+            # watched.
             if mask & flags.CREATE and any(names.values()):
                 self._cookies.discard(name)
         elif names.get(name):
@@ -293,7 +295,7 @@ class InotifyTree:
         elif mask & _GONE or name in names:
             for root in self._roots:
                 if mask & flags.ATTRIB and root.folder is None and os.path.basename(root.path) == name:
-                    # Perhaps it can be read now.
+                    # It may now be readable.
                     root.identity = None
             self._find_roots()
 
@@ -311,7 +313,7 @@ class InotifyTree:
         path = os.path.join(folder.path(), name)
         self._changed.add(path)
         if not mask & flags.ISDIR:
-            # An exchange of two files ends with an event that the second one left.
+            # The last event of an exchange of two files reports that the second file was moved away.
             is_gone = mask & flags.DELETE or (mask & flags.MOVED_FROM and not _is_file(path))
             (folder.files.discard if is_gone else folder.files.add)(name)
             return
@@ -322,8 +324,8 @@ class InotifyTree:
     # -- folders
 
     def _find_roots(self) -> None:
-        """Enter the roots that appeared or were replaced, leave those that are missing, and watch the folders
-        above them."""
+        """Watch roots that appeared or were replaced, drop missing roots, and watch the folders above the
+        roots."""
         is_settled = False
         while not is_settled:
             is_settled = True
@@ -335,7 +337,7 @@ class InotifyTree:
                     self._enter_root(root)
             before = self._above
             self._watch_above()
-            # What appeared before the folder above it was watched is found by another look.
+            # Check again, because a root may have appeared before the folder above it was watched.
             is_settled = is_settled and self._above == before
 
     def _enter_root(self, root: _Root) -> None:
@@ -360,15 +362,16 @@ class InotifyTree:
     def _watch_above(self) -> None:
         """Watch the folders above the roots.
 
-        The entries of two of them count, because the removal of a folder is reported late if a process has
-        it open: the nearest one, and the one above that if the root is missing. The others only report that
-        they were moved or removed: folders such as /tmp would wake us all the time.
+        Entries count in the nearest folder and, if the root is missing, in the folder above it. Two folders
+        are needed, because the removal of a folder is reported late if a process has it open. For the other
+        folders, only their own move or removal counts: entries of folders such as /tmp would cause constant
+        wake-ups.
         """
         before, self._above = self._above, {}
         for root in self._roots:
             counted = 1 if root.is_present else 2
             above, name = os.path.split(root.path)
-            # Links are resolved once: another target of a link is not noticed.
+            # Links are resolved once. A later change of a link's target is not noticed.
             above, path = os.path.realpath(above), root.path if root.is_file else ""
             mask = _ENTRIES | flags.CLOSE_WRITE if root.is_file else _ENTRIES
             while True:
@@ -387,12 +390,12 @@ class InotifyTree:
                 self._remove_watch(watch)
 
     def _enter_again(self, parent: _Folder, name: str) -> None:
-        """Leave the folder ``name`` if it is known, and enter the one that is there now, if any."""
+        """Drop the folder ``name`` if it is known, and watch the folder that is now there, if any."""
         path = os.path.join(parent.path(), name)
         known = parent.folders.get(name)
         if known is not None:
             if not known.is_partial and self._add_watch(path, _IN_FOLDER) == known.watch:
-                # It was found by a listing, and the event of its making is read only now.
+                # A listing has found it, and the event of its creation is only read now.
                 return
             self._leave(known)
         if os.path.isdir(path) and not os.path.islink(path) and not self._watched([path]):
@@ -400,7 +403,7 @@ class InotifyTree:
         self._enter(_Folder(parent, name), path)
 
     def _enter(self, folder: _Folder, path: str) -> None:
-        """Watch ``folder`` at ``path`` and all folders in it. Report everything in them."""
+        """Watch ``folder`` at ``path`` and all folders in it. Report all their entries."""
         entered = [(folder, path)]
         while entered:
             folder, path = entered.pop()
@@ -424,17 +427,17 @@ class InotifyTree:
             entered += [(_Folder(folder, os.path.basename(each)), each) for each in self._watched(found)]
 
     def _watched(self, folders: list[str]) -> list[str]:
-        """Return which of ``folders``, found in one folder, are watched."""
+        """Return the ``folders``, all found in one folder, that are to be watched."""
         left_out = self._left_out(folders) if folders else ()
         return [each for each in folders if each not in left_out]
 
     def _watch(self, folder: _Folder, path: str) -> bool:
-        """Set the watch of ``folder``. Return False if it is missing or cannot be read."""
+        """Watch ``folder``. Return False if it is missing or cannot be read."""
         watch = self._add_watch(path, _IN_FOLDER | (_ITSELF if folder.parent is None else 0))
         known = None if watch is None else self._folders.get(watch)
         if known is not None:
             if known in folder.lineage():
-                # A mount shows a folder within itself.
+                # A mount can show a folder within itself.
                 return False
             # It was moved here, and the event of its old place is still queued.
             self._leave(known)
@@ -448,7 +451,7 @@ class InotifyTree:
         return True
 
     def _leave(self, folder: _Folder) -> None:
-        """Report ``folder`` with everything in it, and forget it and all folders in it."""
+        """Report ``folder`` with all its entries, and drop it and all folders in it."""
         if folder.parent is not None:
             folder.parent.folders.pop(folder.name, None)
         left = [(folder, folder.path())]
@@ -461,9 +464,9 @@ class InotifyTree:
                 self._remove_watch(folder.watch)
 
     def _start_again(self) -> None:
-        """Watch everything anew after an overflow.
+        """Watch all folders again after an overflow.
 
-        No watch is removed: each removal is an event, and many could overflow the queue again.
+        No watch is removed: each removal is an event, and many events could overflow the queue again.
         """
         self._overflows += 1
         self._is_complete = False
@@ -472,11 +475,11 @@ class InotifyTree:
         for root in self._roots:
             root.folder, root.identity = None, None
         self._find_roots()
-        # The caller looks at everything anyway.
+        # The caller compares all files anyway.
         self._changed.clear()
 
     def _add_watch(self, path: str, mask: int) -> int | None:
-        """Return the number of the new or changed watch, None if ``path`` is no folder or cannot be read.
+        """Return the number of the new or changed watch, None if ``path`` is not a folder or cannot be read.
         Raises OSError."""
         try:
             return int(self._inotify.add_watch(path, mask))
@@ -486,23 +489,23 @@ class InotifyTree:
             raise
 
     def _remove_watch(self, watch: int) -> None:
-        # The kernel has removed it itself if the folder is gone.
+        # The kernel has already removed the watch if the folder was removed.
         with suppress(OSError):
             self._inotify.rm_watch(watch)
 
 
 def _outermost(folders: Sequence[str]) -> list[str]:
-    """The absolute paths of ``folders``, without those that are in another one of them."""
+    """Return the absolute paths of ``folders``, without folders that are inside another one."""
     found: list[str] = []
     for path in sorted(os.path.abspath(each) for each in folders):
-        # Parents sort before what they contain.
+        # Parents sort before their contents.
         if not any(os.path.commonpath((path, each)) == each for each in found):
             found.append(path)
     return found
 
 
 def _is_file(path: str) -> bool:
-    """Whether anything but a folder is at ``path``."""
+    """Return whether something other than a folder is at ``path``."""
     try:
         return not stat.S_ISDIR(os.lstat(path).st_mode)
     except OSError:
@@ -510,7 +513,7 @@ def _is_file(path: str) -> bool:
 
 
 def _touch(path: str) -> None:
-    """Make and remove the file ``path``. Raises OSError."""
+    """Create and remove the file ``path``. Raises OSError."""
     made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         os.close(made)

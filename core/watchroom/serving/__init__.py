@@ -1,4 +1,4 @@
-"""A server of the Model Context Protocol, by which agents of other programs work in a workspace.
+"""A server of the Model Context Protocol, with which agents in other programs work in a workspace.
 
 `make_server` in `server` turns a `Toolbox` into a server; `stdio` and `http` are its transports. `approvals`
 asks people to approve calls, in the client or in the dashboard. `resources` offers shared files and boards as

@@ -1,6 +1,6 @@
-"""People approve calls: in the client, if it supports elicitation, and in the dashboard.
+"""Approvals of calls by people: in the client, if it supports elicitation, and in the dashboard.
 
-The first answer counts. Without an answer the call is refused.
+The first answer counts. Without an answer, the call is refused.
 """
 
 from __future__ import annotations
@@ -45,23 +45,23 @@ from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
 
 APPROVAL_SECONDS: Final = 600.0
-"""Seconds that a call waits for people, default 600."""
+"""Seconds that a call waits for people."""
 _CALL_ID: Final = "call"
 _INPUT_KEY: Final = "approve"
 _FIELD: Final = "approved"
 _MAX_ASKED: Final = 1000
-"""Requests that are kept. A client's answer to an older request is ignored."""
+"""Maximum number of requests that are kept. A client's answer to an older request is ignored."""
 _MAX_CHARACTERS: Final = 2000
-"""Characters of a call that a client shows. The dashboard shows all of it."""
+"""Maximum characters of a call that a client shows. The dashboard shows the whole call."""
 
 
 class ApprovedCall(NamedTuple):
     """A call that a person approved.
 
-    - ``arguments``: as approved.
+    - ``arguments``: the approved arguments.
     - ``key``: the key of the call, so that it runs once.
     - ``checksum``: the checksum of the call as the person approved it.
-    - ``notice``: what the agent needs to know about the approval, empty for nothing.
+    - ``notice``: a text for the agent about the approval, empty for none.
     """
 
     arguments: Mapping[str, Json]
@@ -73,11 +73,10 @@ class ApprovedCall(NamedTuple):
 class CallApprovals:
     """Asks people to approve calls.
 
-    People approve the calls of ``approval_tools``, flushes that write like those tools, and calls for which
-    the workspace's policy requires an approval.
+    Approvals are needed for calls of ``approval_tools``, for flushes with the same effect, and for calls for
+    which the workspace's policy requires an approval.
 
-    - ``seconds``: how long one call waits for people, default 600. Waits for budgets and for the approval
-      share this time.
+    - ``seconds``: timeout for all waits of one call, for budgets and for the approval, default 600.
     """
 
     def __init__(
@@ -90,18 +89,19 @@ class CallApprovals:
         self._tools = frozenset(approval_tools)
         self.seconds = seconds
         self._asked: dict[str, Request] = {}
-        """The requests of this process by path. A client's state can name a request of another process."""
+        """The requests of this process by path. A client's state can also refer to a request of another
+        process."""
 
     def are_required(self, toolbox: Toolbox, tool: str, arguments: Mapping[str, Json]) -> bool:
         """Return whether a person must approve a call of ``tool`` with ``arguments`` by the agent of
-        ``toolbox``. False if the policy denies the call."""
+        ``toolbox``. Return False if the policy denies the call."""
         verdict = toolbox.decide_policy(tool, arguments).verdict
         if verdict != "allow":
             return verdict == "ask"
         return bool(self._tools) and (tool in self._tools or writes_as(toolbox, tool) in self._tools)
 
     async def wait_for_budgets(self, agent: str, deadline: float) -> None:
-        """Wait until no budget holds the next call of ``agent``, until ``deadline`` (the event loop's time).
+        """Wait until no budget holds the next call of ``agent``. ``deadline``: in the event loop's time.
         Raise `BudgetReached`."""
         await wait_for_budgets(self._budgets, self._requests, self._background, agent, deadline=deadline)
 
@@ -118,7 +118,7 @@ class CallApprovals:
 
         - ``context``: the client's request.
         - ``deadline``: when a new request expires, in the event loop's time.
-        - ``is_outdated``: whether the call was approved, but would now write something else.
+        - ``is_outdated``: whether the call was approved, but would now write another text.
 
         Return the approved call, or a form for the client's user. The client then repeats the call with the
         answer. Raise `CallRejected`, `CallUnanswered`.
@@ -162,8 +162,8 @@ class CallApprovals:
         state: str | None,
         is_outdated: bool,
     ) -> tuple[str, Request]:
-        """Return a request and its path: the one in the client's ``state`` if it asks about exactly this
-        call, else a new one that expires in ``seconds``."""
+        """Return a request and its path. If the request in the client's ``state`` asks about exactly this
+        call, return it. Else open a new request that expires in ``seconds``."""
         arguments_json = json.dumps(arguments, ensure_ascii=False)
         checksum = toolbox.approval_checksum(tool, arguments)
         call = PendingCall(_CALL_ID, tool, arguments_json, checksum, is_outdated)
@@ -243,7 +243,7 @@ class CallApprovals:
             return
         approves = response.action == "accept" and (response.content or {}).get(_FIELD) is True
         decision = CallDecision(_CALL_ID, approves)
-        # An earlier answer or the expiry counts instead. In a closed workspace a client's answer does not
+        # An earlier answer or the expiry counts instead. In a closed workspace, a client's answer does not
         # count, and the request stays open for a signed answer.
         with suppress(RequestClosed, RequestExpired, RequestNotFound, SignatureRequired, MayNotDecide):
             person = f"{HUMAN_PREFIX}at {toolbox.actor}"
@@ -260,8 +260,11 @@ def _truncate(text: str) -> str:
 
 
 def _checksum_of_edited(toolbox: Toolbox, call: PendingCall, edited: Mapping[str, Json]) -> str:
-    """Return the checksum of a call whose arguments a person edited. If the path has changed since people
-    were asked, return the checksum of the request, which no longer matches."""
+    """Return the checksum of a call whose arguments a person edited.
+
+    If the path has changed since people were asked, return the checksum in the request, which no longer
+    matches.
+    """
     current = toolbox.approval_checksum(call.name, edited)
     as_shown = toolbox.approval_checksum(call.name, parse_arguments(call.arguments))
     return current if as_shown == call.checksum else call.checksum
@@ -278,9 +281,9 @@ def _approved_decision(answer: Answer | None) -> CallDecision:
 
 
 def _notice(texts: Catalogue, call: PendingCall, decision: CallDecision, by: str) -> str:
-    """Return what the agent needs to know about the approval of ``call`` ``by`` a person.
+    """Return a text for the agent about the approval of ``call`` ``by`` a person.
 
-    A client shows its model the arguments that the model wrote, not the approved ones.
+    A client shows its model the arguments that the model wrote, not the approved arguments.
     """
     lines = [texts("request.changed_for_model")] if call.asked_again else []
     if decision.arguments is not None:

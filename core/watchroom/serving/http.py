@@ -31,14 +31,14 @@ from watchroom.workspace import Workspace
 PATH: Final = "/mcp"
 LOOPBACK: Final = "127.0.0.1"
 MAX_REQUEST_BYTES: Final = 24 * 1024 * 1024
-"""Size of a request: the longest text with its JSON escapes."""
+"""Maximum bytes of a request: the longest text with its JSON escapes."""
 
 _HOST_NAMES: Final = frozenset({LOOPBACK, "localhost"})
 """Names of this machine in a Host header."""
 _DEFAULT_PORT: Final = 80
-"""The port that clients leave out of the Host header."""
+"""The port if the Host header has none."""
 _SHUTDOWN_SECONDS: Final = 2
-"""Seconds that calls have to end after the server is stopped. A call that waits for a person is cancelled."""
+"""Seconds for calls to end after the server is stopped. A call that waits for a person is cancelled."""
 
 
 class _TokenVerifier:
@@ -116,7 +116,7 @@ def http_app(
         streamable_http_path=PATH,
         json_response=True,
         stateless_http=True,
-        # The library's check compares only the beginning of a name. `_SameOrigin` compares all of it.
+        # The library's check compares only the beginning of a name. `_SameOrigin` compares the whole name.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         max_request_body_size=MAX_REQUEST_BYTES,
         auth=AuthSettings(issuer_url=AnyHttpUrl(f"http://{LOOPBACK}"), resource_server_url=None),
@@ -127,7 +127,7 @@ def http_app(
 
 
 class BackgroundServer(uvicorn.Server):
-    """Serves ``app`` on listening sockets, in a process that handles its signals itself. `serve` runs until
+    """Serves ``app`` on listening sockets. For a process that handles its signals itself. `serve` runs until
     `should_exit` is set."""
 
     def __init__(self, app: Starlette) -> None:
@@ -136,7 +136,7 @@ class BackgroundServer(uvicorn.Server):
                 app,
                 log_level="warning",
                 lifespan="on",
-                # WebSockets are not used, and their library is slow to load.
+                # WebSockets are not used, and their library loads slowly.
                 ws="none",
                 timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
             )
@@ -144,5 +144,5 @@ class BackgroundServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
-        """Leave the handlers of signals as they are."""
+        """Do not change the handlers of signals."""
         yield

@@ -46,7 +46,8 @@ def parse_problem(arguments: Mapping[str, Json]) -> str | None:
 
 
 class MalformedMessageFilter:
-    """A stream of the messages of ``receive_stream``. Unparsable lines are answered through ``send_stream``.
+    """A stream of the messages from ``receive_stream``. Lines that cannot be parsed are answered through
+    ``send_stream``.
 
     A call whose arguments could not be parsed is passed on with their problem (`parse_problem`). ``texts``:
     the catalogue of the error texts.
@@ -59,7 +60,7 @@ class MalformedMessageFilter:
 
     @property
     def last_context(self) -> Any:
-        """The context of the newest message, which the MCP library reads from its streams."""
+        """The context of the newest message. The MCP library reads it from its streams."""
         return self._receive_stream.last_context
 
     async def receive(self) -> SessionMessage | Exception:
@@ -96,7 +97,7 @@ class MalformedMessageFilter:
         first, *others = error.errors(include_url=False, include_context=False)
         line, reason = first["input"], validation.escape_unstorable(first["msg"], _MAX_CHARACTERS)
         if first["type"] != "json_invalid":
-            # There is an error for each kind of message that the line could be.
+            # The error has one entry for each kind of message that the line could be.
             known = (_id_of(each["input"]) for each in (first, *others))
             request = next((each for each in known if each is not None), None)
             await self._send_error(request, INVALID_REQUEST, "Invalid request")
@@ -109,7 +110,7 @@ class MalformedMessageFilter:
         return None
 
     async def _handle_outline(self, outline: Json, problem: str) -> SessionMessage | None:
-        """Handle a line as `_handle_invalid` does, by its ``outline``."""
+        """Handle a line by its ``outline``, as `_handle_invalid` does."""
         request = _id_of(outline)
         if not isinstance(outline, dict) or "method" not in outline:
             await self._send_error(request, INVALID_REQUEST, f"Invalid request: {problem}")
@@ -141,7 +142,7 @@ class MalformedMessageFilter:
 
 
 def _id_of(message: object) -> RequestId | None:
-    """Return the id of a request; None if it has none that can be sent back."""
+    """Return the id of a request; None if it has no id that can be sent back."""
     found = message.get("id") if isinstance(message, dict) else None
     if isinstance(found, str):
         return found if validation.is_unicode(found) else None
@@ -158,7 +159,7 @@ def _parse_outline(line: str) -> Json:
 
 
 def _parse_integer(digits: str) -> int | None:
-    # Python limits the digits of a number, and a truncated number would be the id of another request.
+    # Python limits the digits of a number. A truncated number would be the id of another request.
     return int(digits) if len(digits) <= _MAX_DIGITS else None
 
 
@@ -168,7 +169,8 @@ def _to_json(message: Json) -> str:
 
 
 def _prune(line: str) -> str:
-    """Return the line with null for values that are nested too deeply; empty if it ends within one."""
+    """Return the line with null in place of values that are nested too deeply; empty if it ends within such a
+    value."""
     kept: list[str] = []
     depth = start = 0
     for token in _TOKENS.finditer(line):

@@ -1,6 +1,6 @@
 """MCP resources: shared files, their histories, and whiteboards.
 
-Resources are read through the caller's toolbox, so they give no access that the tools refuse.
+Resources are read through the caller's toolbox, so they grant no more access than the tools.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PLAIN: Final = "text/plain"
 
 
 class _ResourceKind(NamedTuple):
-    """A kind of resource: the ``tool`` that reads it, the ``argument`` that names it, and the
+    """A kind of resource: the ``tool`` that reads it, the ``argument`` with its name, and the
     ``result_field`` with its content."""
 
     tool: str

@@ -35,7 +35,7 @@ NAME: Final = "watchroom"
 Context: TypeAlias = ServerRequestContext[Any, Any]
 Paging: TypeAlias = types.PaginatedRequestParams | None
 ToolboxOf: TypeAlias = Callable[[Context], Awaitable[Toolbox]]
-"""Returns the toolbox of the agent that a request comes from."""
+"""Returns the toolbox of the agent that sent a request."""
 
 
 def make_server(
@@ -52,9 +52,9 @@ def make_server(
 
     - ``toolbox_of``: returns the toolbox of a request.
     - ``toolsets``: offer only these sets of tools, default all.
-    - ``resources``: the resources that it offers.
+    - ``resources``: the resources to offer.
     - ``approvals``: asks people to approve calls.
-    - ``take_messages``: returns the messages for an agent, which are sent with the result of its call.
+    - ``take_messages``: returns the messages for an agent. They are sent with the result of its call.
     - ``instructions``: the server's instructions for the client.
     - ``notifier``: notifies a single client that the list of tools has changed.
     """
@@ -97,7 +97,7 @@ def make_server(
         NAME,
         version=version(NAME),
         instructions=instructions or None,
-        # No argument of a tool travels in a header; else all tools would be listed with each call.
+        # No tool sends arguments in headers. Otherwise all tools would be listed with each call.
         get_tool_input_schema=lambda name: None,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
@@ -135,7 +135,7 @@ async def _call_tool(
             return _to_call_tool_result(await run_in_thread(refuse, params.arguments or {}, error))
         if isinstance(approved, types.InputRequiredResult):
             return approved
-        # The key makes the call run once, even if the client repeats it with the same approval.
+        # The key ensures that the call runs once, even if the client repeats it with the same approval.
         call = partial(dispatch, call=approved.key, again=True, approved=approved.checksum)
         result = await run_in_thread(call, approved.arguments)
         if result.get("error") != ApprovalOutdated.code:
@@ -144,7 +144,7 @@ async def _call_tool(
 
 
 def _to_call_tool_result(result: ToolResult, notice: str = "") -> types.CallToolResult:
-    """Return ``result`` in the protocol's form: structured, and as text for clients that read only text.
+    """Return ``result`` in the protocol's form: structured, and as a text for clients that only read text.
 
     A refusal or a conflict is an error for the model, not an error of the protocol.
 
@@ -162,8 +162,8 @@ def _to_call_tool_result(result: ToolResult, notice: str = "") -> types.CallTool
 def take_messages(workspace: Workspace, actor: str) -> str:
     """Return the messages that wait for the agent ``actor``, one line each, and record them as handed over.
 
-    Empty if no message waits, if the agent has an open session (which gets them), or for a person. The server
-    cannot see whether the client receives the result. Raise `JournalError`.
+    Return an empty text for a person, if no message waits, or if the agent has an open session, which gets
+    the messages. The server cannot determine whether the client receives the result. Raise `JournalError`.
     """
     if actor.startswith(HUMAN_PREFIX):
         return ""
@@ -181,7 +181,8 @@ def take_messages(workspace: Workspace, actor: str) -> str:
 
 
 class ToolListNotifier:
-    """Notifies one client when its list of tools changes, because the tools of buffers depend on their state.
+    """Notifies one client of changes to its list of tools. The list changes because the tools of buffers
+    depend on their state.
 
     Older clients are notified with their next call, newer clients on their subscription
     (`subscriptions/listen`). Over HTTP there are no notifications, because requests are independent.
@@ -197,7 +198,8 @@ class ToolListNotifier:
         self._known = names
 
     async def notify_if_changed(self, context: ServerRequestContext[Any, Any], names: Sequence[str]) -> None:
-        """Notify the client of ``context`` once if its tools are now ``names`` and it listed others."""
+        """Notify the client of ``context`` once if its tools are now ``names``, and differ from the listed
+        tools."""
         if self._known is None or self._known == names:
             return
         self._known = names

@@ -1,4 +1,4 @@
-"""The MCP server for one agent, over lines as on standard input and output."""
+"""The MCP server for one agent, over lines, as on standard input and output."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ async def serve_stdio(
     on_request: Callable[[], None] = lambda: None,
     agent_of_call: Callable[[], Awaitable[str]] | None = None,
 ) -> None:
-    """Serve ``agent`` in ``workspace`` until the client closes its end.
+    """Serve ``agent`` in ``workspace`` until the client closes the connection.
 
-    - ``reader``, ``writer``: the lines of the client, and those for it.
+    - ``reader``, ``writer``: the lines from the client, and to the client.
     - ``toolsets``: offer only these sets of tools, default all.
     - ``approval_tools``: people approve the calls of these tools.
     - ``on_request``: called with each request that concerns tools.
@@ -74,7 +74,7 @@ async def serve_stdio(
 
 
 class _Lines:
-    """The lines of ``reader`` and ``writer``, as the MCP library reads and writes files."""
+    """The lines of ``reader`` and ``writer``, with the file interface of the MCP library."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -87,14 +87,14 @@ class _Lines:
         try:
             line = await self._reader.readline()
         except (ConnectionError, ValueError):
-            # The client has ended, or its line is longer than the limit of the reader.
+            # The client has ended, or its line exceeds the reader's limit.
             line = b""
         if not line:
             raise StopAsyncIteration
         return line.decode(errors="replace")
 
     async def write(self, text: str) -> None:
-        """Write ``text``. What a client that has ended does not receive is dropped."""
+        """Write ``text``. If the client has ended, the text is dropped."""
         self._writer.write(text.encode())
 
     async def flush(self) -> None:

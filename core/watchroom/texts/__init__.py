@@ -1,7 +1,7 @@
 """All texts for agents and people, in each language, by key.
 
 The catalogues are the TOML files in this folder. A key is the dotted path of a string. Texts may contain
-``{placeholders}``. A test enforces that both languages have the same keys and placeholders.
+``{placeholders}``. A test checks that both languages have the same keys and placeholders.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HEADER: Final = re.compile(r"^\[([\w.]+)\]$", re.MULTILINE)
 class Catalogue:
     """The texts of one package in one language, by key.
 
-    ``toml`` is the content of the file. A table is parsed when its first text is needed, because parsing all
+    ``toml``: the content of the file. A table is parsed when its first text is needed, because parsing all
     tables takes as long as most commands.
     """
 
@@ -66,7 +66,7 @@ class Catalogue:
         toml = self._unparsed.get(table)
         if toml is not None:
             self._texts.update(_flatten(tomllib.loads(toml), f"{table}." if table else ""))
-            # Removed last, so that other threads find the texts or parse the table again.
+            # The table is removed last, so that other threads find the texts or parse the table again.
             self._unparsed.pop(table, None)
 
 

@@ -1,6 +1,6 @@
-"""The catalogues of the boards."""
+"""The catalogues of the whiteboards."""
 
 from typing import Final
 
 TEXTS: Final = __name__
-"""The package of the catalogues, as `watchroom.texts.catalogue` takes it."""
+"""The package of the catalogues, for `watchroom.texts.catalogue`."""

@@ -15,8 +15,8 @@ from watchroom.model import Json
 def langchain_tools(toolbox: Toolbox, *, toolsets: Iterable[str] | None = None) -> list[BaseTool]:
     """Return the tools of ``toolbox``.
 
-    ``toolsets``: the names of the toolsets, default all. The tools return JSON. A refusal is a result that
-    the model reads, never an exception.
+    ``toolsets``: the names of the toolsets, default all. The tools return JSON. A refusal becomes a result
+    for the model, never an exception.
     """
     return [
         StructuredTool(

@@ -19,7 +19,7 @@ class CalledFunction(Protocol):
 
     @property
     def arguments(self) -> str:
-        """JSON text from the model."""
+        """The arguments as JSON text from the model."""
         ...
 
 
@@ -36,7 +36,7 @@ class FunctionCall(Protocol):
 def tool_messages(toolbox: Toolbox, calls: Iterable[FunctionCall] | None) -> list[dict[str, Json]]:
     """Run the tool calls of a response in order. Returns the messages with their results.
 
-    A refused call is a result, too. This raises nothing, whatever the model sends.
+    A refused call also becomes a result. No input from the model raises an error.
     """
     return [
         {

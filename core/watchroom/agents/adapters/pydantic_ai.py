@@ -14,7 +14,7 @@ from watchroom.model import Json
 def pydantic_ai_tools(toolbox: Toolbox, *, toolsets: Iterable[str] | None = None) -> list[Tool[Any]]:
     """Return the tools of ``toolbox``.
 
-    ``toolsets``: the names of the toolsets, default all. A refusal is a result that the model reads, never an
+    ``toolsets``: the names of the toolsets, default all. A refusal becomes a result for the model, never an
     exception.
     """
     return [

@@ -1,2 +1,1 @@
-"""Clients that agents run in, such as Claude Code and Codex: their configuration, and the hooks that they
-call."""
+"""Clients of agents, such as Claude Code and Codex: their configuration, and the hooks that they call."""

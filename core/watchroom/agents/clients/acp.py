@@ -1,6 +1,6 @@
-"""Translate what a client reports through the Agent Client Protocol into client events. Pure.
+"""Translates a client's reports in the Agent Client Protocol into client events. Pure.
 
-The shapes are those of the protocol's ``session/update`` (version 1).
+The input has the form of the protocol's ``session/update`` (version 1).
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from watchroom.model import Json, timestamp
 _PLAN: Final[tuple[PlanStatus, ...]] = ("pending", "in_progress", "completed")
 _OVER: Final = ("completed", "failed")
 _MAX_MESSAGE: Final = 500_000
-"""Characters of a message. Text after that begins another message."""
+"""Maximum characters of a message. Further text begins another message."""
 _MAX_CALLS: Final = 10_000
-"""Calls that have not ended and are remembered."""
+"""Maximum number of unfinished calls that are kept."""
 Fields: TypeAlias = Mapping[str, Json]
 
 
 class AskedCall(NamedTuple):
-    """A call that a client asks about.
+    """A call that a client requests approval for.
 
-    - ``events``: what the client reported before the question
+    - ``events``: the events that the client reported before the question
     - ``id``, ``tool``, ``arguments``: the call, its arguments as JSON
-    - ``difference``: what the call would change, as a unified difference
+    - ``difference``: the changes that the call would make, as a unified diff
     """
 
     events: list[ClientEvent]
@@ -50,12 +50,13 @@ class AskedCall(NamedTuple):
 
 
 class AcpTranslator:
-    """Translates the updates of one session, in their order.
+    """Translates the updates of one session. Takes them in order.
 
-    The pieces of a message are reported as they come, and the whole message once something else follows.
+    The pieces of a message are reported as they arrive. The whole message is reported when another update
+    follows.
 
-    - ``model``: the name of the model, empty if it is not known
-    - ``tool_name``: the names that lead to a tool's name in the report of a call, empty if there is none
+    - ``model``: the name of the model, empty if unknown
+    - ``tool_name``: the path of field names to a tool's name in the report of a call, empty if there is none
     """
 
     def __init__(self, model: str = "", tool_name: Sequence[str] = ()) -> None:
@@ -72,7 +73,7 @@ class AcpTranslator:
         self._has_cost = False
 
     def translate(self, update: Fields) -> list[ClientEvent]:
-        """Return what ``update``, of a ``session/update``, reports."""
+        """Return the events in ``update``, the content of a ``session/update``."""
         kind = update.get("sessionUpdate")
         if kind == "agent_message_chunk":
             return self._add_text(update)
@@ -92,7 +93,7 @@ class AcpTranslator:
         return []
 
     def describe_call(self, call: Fields) -> AskedCall:
-        """Return the call that a ``session/request_permission`` asks about."""
+        """Return the call in a ``session/request_permission``."""
         events = [*self._complete(), *self._follow_call(call, is_certain=True)]
         known = self._calls.get(text_of(call, "toolCallId"), {})
         difference = "\n".join(_differences(known))[:MAX_DIFFERENCE]
@@ -101,8 +102,8 @@ class AcpTranslator:
         )
 
     def end_turn(self, response: Fields) -> list[ClientEvent]:
-        """Return what ``response``, to a ``session/prompt``, reports as the turn ends: the rest of its
-        message, and its usage."""
+        """Return the events at the end of a turn: the rest of its message, and its usage. ``response``: the
+        response to ``session/prompt``."""
         events = self._complete()
         usage = object_of(response, "usage")
         cost, self._reported_cost = self._cost - self._reported_cost, self._cost
@@ -121,7 +122,7 @@ class AcpTranslator:
         return events
 
     def finish(self) -> list[ClientEvent]:
-        """Return the incomplete message of a client that has ended."""
+        """Return the incomplete message of an ended client."""
         return self._complete()
 
     def _add_text(self, update: Fields) -> list[ClientEvent]:
@@ -142,10 +143,10 @@ class AcpTranslator:
         return [MessageCompleted(text, thought, self._model)] if text.strip() or thought.strip() else []
 
     def _follow_call(self, update: Fields, *, is_certain: bool = False) -> list[ClientEvent]:
-        """Return what ``update`` reports of a call.
+        """Return the events in ``update`` about a call.
 
-        Its tool and input may come with a later update. A call is reported once its input is known, it runs,
-        or a person is asked about it (``is_certain``).
+        Its tool and input may arrive with a later update. A call is reported once its input is known, it is
+        running, or a person is asked about it (``is_certain``).
         """
         call_id = text_of(update, "toolCallId")
         if not call_id or (call_id not in self._calls and len(self._calls) >= _MAX_CALLS):
@@ -166,7 +167,8 @@ class AcpTranslator:
 
 
 def describe_error(message: str, data: Json) -> str:
-    """Return the ``message`` of an error of the protocol with its ``data``, such as when a limit ends."""
+    """Return the ``message`` of a protocol error together with its ``data``, such as the reset time of a
+    limit."""
     if isinstance(data, Mapping):
         details = ", ".join(f"{name}: {_readable(name, value)}" for name, value in data.items())
     else:
@@ -176,13 +178,13 @@ def describe_error(message: str, data: Json) -> str:
 
 def _readable(name: str, value: Json) -> str:
     if "reset" in name.lower() and type(value) is int and 10**9 < value < 10**11:
-        # Seconds since the epoch.
+        # The time is in seconds since the epoch.
         return timestamp(value * 10**9)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _usage_of_models(response: Fields) -> list[ClientEvent]:
-    """Return the usage of each model as Gemini reports it. Its count of input includes cached tokens."""
+    """Return the usage of each model as reported by Gemini. Its input count includes cached tokens."""
     reported: list[ClientEvent] = []
     for each in _objects(object_of(object_of(response, "_meta"), "quota"), "model_usage"):
         counts = object_of(each, "token_count")
@@ -204,7 +206,8 @@ def _plan(update: Fields) -> PlanUpdated:
 
 
 def _tool(call: Fields, names: Sequence[str]) -> str:
-    """Return the tool's name if the client reports it at the place ``names``, else its kind."""
+    """Return the tool's name in the field at the path ``names``. If the client does not report it, return its
+    kind."""
     fields = call
     for name in names[:-1]:
         fields = object_of(fields, name)
@@ -213,7 +216,7 @@ def _tool(call: Fields, names: Sequence[str]) -> str:
 
 
 def _arguments(call: Fields) -> str:
-    """Return the arguments of a call as JSON: its input, or its title if there is no input."""
+    """Return the arguments of a call as JSON: its input, or its title if it has no input."""
     given = call.get("rawInput")
     arguments: dict[str, Json] = dict(given) if isinstance(given, Mapping) else {}
     if not arguments:

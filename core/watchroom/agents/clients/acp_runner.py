@@ -1,6 +1,6 @@
-"""Run a client that speaks the Agent Client Protocol as an agent of the workspace.
+"""Runs a client with the Agent Client Protocol as an agent of the workspace.
 
-What the client reports becomes rows. Its questions wait for people. Messages to the agent are its prompts.
+The client's reports become rows. Its questions wait for people. Messages to the agent become its prompts.
 """
 
 from __future__ import annotations
@@ -52,37 +52,38 @@ if TYPE_CHECKING:
     from acp import Client, RequestPermissionResponse
 
 _COALESCE_SECONDS: Final = 0.2
-"""Interval at which streamed text is recorded."""
+"""Seconds between records of streamed text."""
 _CANCEL_SECONDS: Final = 1.0
-"""Timeout for the end of a cancelled turn. Then the client is killed."""
+"""Timeout for the end of a cancelled turn in seconds. After it, the client is killed."""
 _START_SECONDS: Final = 60.0
-"""Timeout for the start of a client, and for the test of namespaces."""
+"""Timeout for the start of a client, and for the test of namespaces, in seconds."""
 _TERM_SECONDS: Final = 1.0
 """Seconds between SIGTERM and SIGKILL."""
 _QUIET_SECONDS: Final = 0.5
-"""The replay of a session's past is over after this many seconds without an update."""
+"""Seconds without an update after which the replay of a session's past is complete."""
 _CLAIMED_SECONDS: Final = 0.5
-"""Seconds between checks whether another process has delivered the waiting messages."""
+"""Seconds between checks for delivery of the waiting messages by another process."""
 _MAX_EVENTS: Final = 10_000
-"""Events that can wait to become rows. A client that reports more is ended."""
+"""Maximum number of events that wait to become rows. A client that exceeds it is ended."""
 _MAX_REASON: Final = 500
-"""Characters of the reason why a turn failed."""
+"""Maximum characters of the reason for a failed turn."""
 _MAX_ERRORS: Final = 2000
-"""Characters of the client's standard error that are kept."""
+"""Maximum characters that are kept of the client's standard error."""
 _MAX_LINE_BYTES: Final = 32 * 1024 * 1024
-"""Size of one message of the protocol."""
+"""Maximum bytes of a protocol message."""
 _NAMESPACE: Final = ("--bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc", "--unshare-pid")
 
 
 class AcpOptions(NamedTuple):
-    """How a client is run.
+    """Options for running a client.
 
-    - ``cwd``: the folder in which it runs
+    - ``cwd``: its working folder
     - ``server``: the command of its MCP server, empty for none
-    - ``own_tools``: it keeps its own tools
-    - ``once``: it ends after its first turn
+    - ``own_tools``: whether it keeps its own tools
+    - ``once``: whether it ends after its first turn
     - ``resume``: the id of the session to continue, empty for a new one
-    - ``continues``: the command that continues the session if this process dies, without the id at its end
+    - ``continues``: the command that continues the session if this process dies, without the session's id at
+      its end
     """
 
     cwd: str
@@ -112,10 +113,10 @@ async def run_acp(
     """Run the client with the name ``client`` as the registered ``agent`` in ``workspace``.
 
     The run lasts until the client ends or a person ends it. The client runs in its own process namespace if
-    the system has them, and everything that it started ends with it.
+    the system has them, and its child processes end with it.
 
-    - ``support``, ``options``: how it is started and run
-    - ``prompt``: its first prompt, empty for none; then messages to the agent are its prompts
+    - ``support``, ``options``: the options for starting and running it
+    - ``prompt``: its first prompt, default none. Later messages to the agent become its prompts
     - ``on_event``: called with each event
 
     Raises `ExtraMissing`, `ClientNotStarted`, `ClientDoesNotAsk`, `UnknownAgent`, `JournalError`.
@@ -131,13 +132,13 @@ async def run_acp(
         await run.work(prompt)
     finally:
         await run.end()
-        # A client that has ended reads nothing, which is not an error of this run.
+        # An ended client reads nothing, which is not an error of this run.
         with suppress(ConnectionError):
             await connection.close()
 
 
 class _AcpRun:
-    """One run, and the handler of the client's requests, with the names of the protocol."""
+    """One run. It handles the client's requests, in methods with the protocol's names."""
 
     def __init__(
         self,
@@ -165,23 +166,23 @@ class _AcpRun:
         self._turn: asyncio.Future[Any] | None = None
         self._events: asyncio.Queue[ClientEvent] = asyncio.Queue()
         self._prompts: list[PromptSubmitted] = []
-        """The next prompts, except messages, which come from the journal."""
+        """The next prompts, except messages from the journal."""
         self._given: list[PromptSubmitted] = []
-        """The newest prompts that the client was given, except messages."""
+        """The newest prompts that were given to the client, except messages."""
         self._has_prompts = asyncio.Event()
         self._has_begun = asyncio.Event()
-        """Set once the client has acted on the newest prompts."""
+        """Set once the client has responded to the newest prompts."""
         self._is_resumed = asyncio.Event()
         self._is_resumed.set()
         self._paused_by = ""
         self._refusals: dict[str, str] = {}
-        """By the id of a refused call that has not ended: the code of why."""
+        """The codes of the reasons of unfinished refused calls, by the id of the call."""
         self._has_cut_turn = False
         self._is_ready = asyncio.Event()
-        """Cleared after a failed turn, until a person resumes the agent or a message comes."""
+        """Cleared after a failed turn, until a person resumes the agent or a message arrives."""
         self._is_ready.set()
         self._must_retry = False
-        """A resume after a failed turn sends a prompt to try again."""
+        """Whether a resume after a failed turn sends a prompt to try again."""
         self._open_questions = 0
         self._cancelled: Row | None = None
         self._must_end = asyncio.Event()
@@ -222,7 +223,7 @@ class _AcpRun:
         info = ClientInfo(self._client, about.version if about else "", self._options.cwd, attachment="run")
         own_id = session_id_of(self._session_id)
         if self._options.continues:
-            # Readers find the command in the lease if this process dies.
+            # If this process dies, readers find the command in the lease.
             command = quote_command([*self._options.continues, own_id])
             await run_in_thread(self._workspace.journal.presence.hold, command)
         self._session = await run_in_thread(ClientSession, self._workspace, self._agent, own_id, info)
@@ -235,14 +236,14 @@ class _AcpRun:
 
     @property
     def _opened_session(self) -> ClientSession:
-        """The session that `begin` has opened."""
+        """The session opened by `begin`."""
         if self._session is None:
             raise RuntimeError("the client has sent a request before its session was opened")
         return self._session
 
     async def _open(self, connection: Any, servers: list[Any], settings: dict[str, Any]) -> tuple[str, Any]:
-        """Begin or continue a session. The client reports the past of a continued session again. Returns the
-        session's id and modes."""
+        """Begin or continue a session. Return its id and modes. The client reports the past of a continued
+        session again."""
         given = {"cwd": self._options.cwd, "mcp_servers": servers, **settings}
         if not self._options.resume:
             opened = await connection.new_session(**given)
@@ -252,7 +253,7 @@ class _AcpRun:
         return self._options.resume, loaded.modes
 
     async def _skip_replay(self) -> None:
-        """Skip the past of a session, which some clients report only after they have loaded it."""
+        """Skip the replayed past of a session. Some clients report it only after loading the session."""
         known = -1
         while self._is_replaying and known != self._replayed:
             known = self._replayed
@@ -296,7 +297,7 @@ class _AcpRun:
             self._paused_by = row.actor
             self._has_cut_turn = self._turn is not None and not self._turn.done() and not self._open_questions
             if self._has_cut_turn:
-                # The client need not ask about its calls. Only between turns it makes none for certain.
+                # The client may make calls without asking. It certainly makes none between turns.
                 self._tasks.append(asyncio.create_task(self._cancel_turn()))
             else:
                 self._record(ClientPaused(row.actor))
@@ -304,7 +305,7 @@ class _AcpRun:
             self._resume(row.actor)
 
     def _resume(self, by: str) -> None:
-        """Continue after a pause, a failed turn, or both, as the person ``by`` asks."""
+        """Continue after a pause, a failed turn, or both. ``by``: the person who resumed the agent."""
         has_failed, was_paused = not self._is_ready.is_set(), not self._is_resumed.is_set()
         self._is_ready.set()
         self._is_resumed.set()
@@ -323,7 +324,7 @@ class _AcpRun:
         return await self._is_resumed.wait()
 
     async def work(self, prompt: str) -> None:
-        """Give the client prompts and the waiting messages until the run has to end."""
+        """Give the client prompts and waiting messages until the run must end."""
         if prompt:
             self._add_prompt(PromptSubmitted(prompt))
         while not self._must_end.is_set():
@@ -350,7 +351,7 @@ class _AcpRun:
         self._has_prompts.set()
 
     async def _wait_for_prompts(self) -> bool:
-        """Wait until there is a prompt and the client can be given it. Return False if a person stops the
+        """Wait until there is a prompt and the client can receive it. Return False if a person stops the
         agent because of a budget."""
         await self._is_ready.wait()
         while True:
@@ -373,7 +374,7 @@ class _AcpRun:
         return [*(PromptSubmitted(each.text, each.row.actor) for each in messages), *self._given]
 
     async def _is_within_budget(self) -> bool:
-        """Wait while a budget is used up. End the run and return False if a person stops the agent for it."""
+        """Wait while a budget is used up. If a person then stops the agent, end the run and return False."""
         # The usage of the last turn must be recorded first.
         await self._all_written()
         try:
@@ -404,7 +405,7 @@ class _AcpRun:
             self._fail_turn(self._texts("hook.turn_failed", reason=said))
             return False
         except (RequestError, ConnectionError) as error:
-            # If the client has died, its process reports that.
+            # If the client has died, the watch of its process reports that.
             with suppress(TimeoutError):
                 async with asyncio.timeout(_CANCEL_SECONDS):
                     await self._must_end.wait()
@@ -424,10 +425,10 @@ class _AcpRun:
         return False
 
     def _fail_turn(self, reason: str, again: Sequence[PromptSubmitted] | None = None) -> None:
-        """Record that the turn failed for ``reason``, and send no prompt until a resume or a message.
+        """Record that the turn failed for ``reason``. Send no prompt until a resume or a message.
 
-        ``again``: prompts to send again then, besides waiting messages. None if the client has acted on them
-        already: then it is asked to try again.
+        ``again``: prompts to send again then, before the waiting messages. None if the client has already
+        responded to them. In this case the client is asked to try again.
         """
         reason = validation.escape_unstorable(reason, _MAX_REASON)
         if self._must_end.is_set():
@@ -435,7 +436,7 @@ class _AcpRun:
         if self._options.once:
             self._end_with(reason)
             return
-        # The client's text so far comes before the failure.
+        # The client's text so far must come before the failure.
         for event in (*self._translator.finish(), TurnFailed(reason)):
             self._record(event)
         self._is_ready.clear()
@@ -450,8 +451,8 @@ class _AcpRun:
         return catalogue(self._workspace.config.language)(key, **values)
 
     async def _record_delivery(self, turn: asyncio.Future[Any], handover: Handover) -> None:
-        """Record that the messages of ``handover`` are delivered, once the client has done something in
-        ``turn`` or has ended it without an error. Raises as the turn does."""
+        """Record that the messages of ``handover`` are delivered, once the client has responded in ``turn``
+        or ended it without an error. Raises the errors of the turn."""
         begun = asyncio.create_task(self._has_begun.wait())
         try:
             await asyncio.wait({turn, begun}, return_when=asyncio.FIRST_COMPLETED)
@@ -462,7 +463,7 @@ class _AcpRun:
         await run_to_completion(None, handover.record)
 
     async def _unless_ended(self, work: Any) -> Any:
-        """Return the result of ``work``, None if the run has to end first."""
+        """Return the result of ``work``, None if the run must end first."""
         working, ending = asyncio.ensure_future(work), asyncio.create_task(self._must_end.wait())
         try:
             await asyncio.wait({working, ending}, return_when=asyncio.FIRST_COMPLETED)
@@ -475,14 +476,14 @@ class _AcpRun:
                     await working
 
     async def _cancel_turn(self) -> None:
-        """Ask the client to end its turn. It is killed later if it does not."""
+        """Ask the client to end its turn. It is killed later if it does not respond."""
         if self._turn is None or self._turn.done():
             return
         await self._connection.cancel(session_id=self._session_id)
         await asyncio.wait({self._turn}, timeout=_CANCEL_SECONDS)
 
     async def end(self) -> None:
-        """End the client and everything that it started, and record the end."""
+        """End the client and its child processes, and record the end."""
         self._must_end.set()
         self._unsubscribe()
         if self._turn is not None:
@@ -499,7 +500,7 @@ class _AcpRun:
             raise failed
 
     async def _all_written(self) -> None:
-        """Wait until all events so far are rows, or the writer has ended."""
+        """Wait until all events so far are rows, or until the writer has ended."""
         if self._writer is None:
             return
         written = asyncio.create_task(self._events.join())
@@ -507,7 +508,7 @@ class _AcpRun:
         written.cancel()
 
     async def _watch_process(self) -> None:
-        """End the run when the client ends by itself."""
+        """End the run when the client's process ends."""
         status = await self._process.wait()
         if not self._must_end.is_set():
             reason = self._errors.strip().rpartition("\n")[2]
@@ -525,7 +526,7 @@ class _AcpRun:
         self._events.put_nowait(event)
 
     async def _write(self) -> None:
-        """Record the events as rows, in their order. Streamed text is collected for a moment."""
+        """Record the events as rows, in order. Streamed text is collected for a moment."""
         session = self._opened_session
         while True:
             events = [await self._events.get()]
@@ -542,9 +543,9 @@ class _AcpRun:
                 self._events.task_done()
 
     async def session_update(self, session_id: str, update: Any, **more: Any) -> None:
-        """Handle ``session/update``: something happened."""
+        """Handle ``session/update``, the report of an event."""
         if self._is_replaying:
-            # The past of the session is in rows already.
+            # The past of the session is already in rows.
             self._replayed += 1
             return
         if self._events.qsize() > _MAX_EVENTS:
@@ -557,7 +558,7 @@ class _AcpRun:
     async def request_permission(
         self, session_id: str, tool_call: Any, options: Sequence[Any], **more: Any
     ) -> RequestPermissionResponse:
-        """Handle ``session/request_permission``: the policy or a person decides."""
+        """Handle ``session/request_permission``. The policy or a person decides."""
         from acp import RequestPermissionResponse
         from acp.schema import AllowedOutcome, DeniedOutcome
 
@@ -574,7 +575,7 @@ class _AcpRun:
         return RequestPermissionResponse(outcome=AllowedOutcome(option_id=chosen, outcome="selected"))
 
     async def _decide(self, call: PendingCall, difference: str) -> bool:
-        """Return whether ``call`` can be made, by the policy or by a person."""
+        """Return whether the policy or a person allows ``call``."""
         workspace, session = self._workspace, self._opened_session
         decision = await self._check(call)
         if decision is None:
@@ -610,7 +611,7 @@ class _AcpRun:
 
     async def _check(self, call: PendingCall) -> PolicyDecision | None:
         """Return the policy's decision on ``call``, once the agent is not paused and no budget holds it. None
-        if the call is not made."""
+        if the call must not be made."""
         is_within_budget = await self._is_within_budget()
         await self._hold()
         if self._turn is None or self._turn.done() or not is_within_budget:
@@ -629,8 +630,8 @@ class _AcpRun:
 
 
 async def _start_process(given: Sequence[str], folder: str) -> Process:
-    """Start the client with the command ``given`` in ``folder``, in its own process namespace if the system
-    has them. Raises `ClientNotStarted`."""
+    """Start the client with the command ``given`` in ``folder``, in its own process namespace if possible.
+    Raises `ClientNotStarted`."""
     command = [*await run_in_thread(namespace_command), *given]
     try:
         return await asyncio.create_subprocess_exec(
@@ -647,8 +648,11 @@ async def _start_process(given: Sequence[str], folder: str) -> Process:
 
 
 def namespace_command() -> list[str]:
-    """Return the words before a command that run it in its own process namespace, empty if the system has
-    none. The namespace ends with the command and with this process."""
+    """Return the words to put before a command to run it in its own process namespace. Empty if the system
+    does not support that.
+
+    The namespace ends with the command and with this process.
+    """
     program = shutil.which("bwrap")
     if program is None:
         return []
@@ -658,7 +662,7 @@ def namespace_command() -> list[str]:
 
 
 async def _kill_process(process: Process) -> None:
-    """End ``process`` and its process group by SIGTERM, then SIGKILL. A namespace ends with all its
+    """End ``process`` and its process group with SIGTERM, then SIGKILL. A namespace ends with all its
     processes."""
     for number, seconds in ((signal.SIGTERM, _TERM_SECONDS), (signal.SIGKILL, None)):
         with suppress(ProcessLookupError, PermissionError):

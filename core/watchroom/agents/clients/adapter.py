@@ -1,8 +1,8 @@
-"""The record of a client: everything that Watchroom has to know about one client program. Pure.
+"""The record of a client: all data about one client program. Pure.
 
-Each client has one record, in the tuple `watchroom.agents.clients.registry.ADAPTERS`. Commands, configuration
-files and the answers of hooks are derived from it. A new client needs a module with its record, its line in
-the tuple, and the texts ``cli.attach.next_NAME``.
+Each client has one record in the tuple `watchroom.agents.clients.registry.ADAPTERS`. Commands, configuration
+files and the answers of hooks are derived from it. A new client needs a module with its record, a line in the
+tuple, and the texts ``cli.attach.next_NAME``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from watchroom.features.trees.uses import NewText, ToolResult, ToolUse
 from watchroom.model import Json
 
 Event: TypeAlias = Mapping[str, Json]
-"""What a hook reports, or a line of a transcript, as the client writes it."""
+"""The report of a hook, or a line of a transcript, as the client writes it."""
 
 TIMEOUT_SECONDS: Final = 60
 """A client's timeout for a hook that does not wait for people."""
@@ -29,25 +29,28 @@ COMMON_EVENTS: Final[Mapping[str, int]] = {
     PERMISSION: HOLD_SECONDS,
     AFTER: TIMEOUT_SECONDS,
 }
-"""The events that the hooks of all clients report, with the timeouts in seconds."""
+"""The events that the hooks of all clients report, each with its timeout in seconds."""
 
 
 _INFORMING: Final = ("--help", "-h", "--version", "-v", "-V")
 
 
 class Table(NamedTuple):
-    """A table in a configuration file: the file's path from the project's folder, and the names that lead to
-    the table. The file is TOML if its name says so, else JSON. Empty: the client has no such table."""
+    """A table in a configuration file. Empty if the client has no such table.
+
+    It has the file's path from the project's folder, and the path of names to the table. The file is TOML if
+    its name ends with ``.toml``, else JSON.
+    """
 
     file: str
     names: tuple[str, ...]
 
 
 class PersonalFile(NamedTuple):
-    """A file of hooks that the client reads in every folder, for one person.
+    """A file of a person's hooks, which the client reads in every folder.
 
-    - ``variable``: the environment variable that names its folder
-    - ``folder``: its folder without the variable
+    - ``variable``: the environment variable with its folder
+    - ``folder``: its folder if the variable is not set
     - ``name``: its name
     """
 
@@ -57,32 +60,34 @@ class PersonalFile(NamedTuple):
 
 
 class HookSupport(NamedTuple):
-    """How the hooks of a client are configured, parsed and answered.
+    """Configuration, parsing and answers of a client's hooks.
 
     Configuration:
     - ``servers``: the table of MCP servers
     - ``environment``: the table of environment variables for the agent's commands
     - ``hooks``: the table of hooks
-    - ``old_files``: files in which earlier versions wrote entries
-    - ``personal``: the file of hooks for all working trees of a repository, None: that of ``hooks``, in the
-      main tree
-    - ``events``: the events that are hooked, with the client's timeout for each in seconds
-    - ``needs_status``: the events whose hooks answer by their exit status
-    - ``entry_fields``: returns additional fields of a hook's entry, for its event and whether calls that
-      nobody could check are refused (strict)
+    - ``old_files``: files into which earlier versions wrote entries
+    - ``personal``: the file of hooks for all working trees of a repository. None: the file of ``hooks`` in
+      the main tree
+    - ``events``: the events with hooks, each with the client's timeout in seconds
+    - ``needs_status``: the events whose hooks answer with their exit status
+    - ``entry_fields``: returns additional fields of a hook's entry. It takes the event, and whether unchecked
+      calls are refused (strict)
 
     Events:
-    - ``translate_hook``, ``translate_line``: return what an event or a line of the transcript reports
-    - ``find_transcript``: returns the path of the transcript of an event's session, empty for none
-    - ``describe_use``, ``describe_result``: return what the call of an event does, and has done, to files
+    - ``translate_hook``, ``translate_line``: translate an event or a line of the transcript into client
+      events
+    - ``find_transcript``: returns the path of the transcript of an event's session, empty if there is none
+    - ``describe_use``, ``describe_result``: return the intended and the actual effects of an event's call on
+      files
 
     Answers:
-    - ``resume_turn``: returns the answer that gives the model a text as its turn ends
-    - ``waits_when_idle``: the hook of a turn's end can stay open until something comes for the agent
+    - ``resume_turn``: returns the answer that gives the model a text at the end of its turn
+    - ``waits_when_idle``: the hook of a turn's end can stay open until something arrives for the agent
     - ``takes_arguments``: an answer can replace the arguments of a call
-    - ``replace_texts``: returns the arguments of an event's call with other texts of its files
-    - ``allows_changes``: a call with other arguments has to be allowed. Only for clients that still ask their
-      person then, and keep their sandbox
+    - ``replace_texts``: returns the arguments of an event's call with replaced file texts
+    - ``allows_changes``: a call with replaced arguments must be explicitly allowed. Only for clients that
+      still ask their person in this case, and keep their sandbox
     """
 
     servers: Table
@@ -106,7 +111,7 @@ class HookSupport(NamedTuple):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files that can have entries of Watchroom, JSON before TOML."""
+        """The files that can contain entries of Watchroom, JSON before TOML."""
         tables = (self.servers, self.environment, self.hooks)
         names = dict.fromkeys((*(each.file for each in tables if each.file), *self.old_files))
         return tuple(sorted(names, key=lambda name: name.endswith(".toml")))
@@ -117,12 +122,12 @@ class HookSupport(NamedTuple):
 
 
 class LaunchParts(NamedTuple):
-    """What a client that `watchroom CLIENT` starts has to be given.
+    """The parts that `watchroom CLIENT` passes to a client.
 
-    - ``servers``: the entry of our MCP server, by its name
-    - ``environment``: variables of the agent's commands
+    - ``servers``: the entry of Watchroom's MCP server, by its name
+    - ``environment``: environment variables for the agent's commands
     - ``hooks``: for each event, its groups of hooks
-    - ``keep``: keeps the text in a private file whose name ends so, and returns the file's path
+    - ``keep``: takes a text and a file name suffix, stores the text in a private file, and returns its path
     """
 
     servers: Mapping[str, Json]
@@ -132,21 +137,21 @@ class LaunchParts(NamedTuple):
 
 
 class LaunchWords(NamedTuple):
-    """How a client is started: its arguments, and further environment variables."""
+    """The command line of a client: its arguments, and additional environment variables."""
 
     arguments: tuple[str, ...]
     environment: Mapping[str, str] = {}
 
 
 class LaunchSupport(NamedTuple):
-    """How a client is started with hooks that are in none of its files.
+    """Starts a client with hooks that are not in any of its files.
 
     - ``program``: the name of its program
-    - ``title``: how people call it
+    - ``title``: its name for people
     - ``install``: the command that installs it
-    - ``describe``: returns the words for its parts, the person's arguments and environment. Raises ValueError
-      with the argument or variable that would switch the hooks off
-    - ``plain``: its commands that start no session here, separated by blanks. They are not supervised
+    - ``describe``: takes the parts, and the person's arguments and environment, and returns the command line.
+      Raises ValueError with an argument or variable that would turn the hooks off
+    - ``plain``: its commands that start no session, separated by blanks. They are not supervised
     """
 
     program: str
@@ -163,13 +168,13 @@ class LaunchSupport(NamedTuple):
 
 
 class AcpSupport(NamedTuple):
-    """How a client is run through the Agent Client Protocol.
+    """Runs a client through the Agent Client Protocol.
 
-    - ``command``: starts the client
-    - ``mode``: the mode in which it asks before it acts, empty if it always asks as it is configured
-    - ``no_tools``: what to send with a new session so that the client has no tools of its own, None if it
+    - ``command``: the command that starts the client
+    - ``mode``: the mode in which it asks before it acts. Empty if its configuration always makes it ask
+    - ``no_tools``: the settings for a new session in which the client has no tools of its own. None if it
       always has them
-    - ``tool_name``: the names that lead to a tool's name in the report of a call, empty if there is none
+    - ``tool_name``: the path of field names to a tool's name in the report of a call, empty if there is none
     """
 
     command: tuple[str, ...]
@@ -179,9 +184,13 @@ class AcpSupport(NamedTuple):
 
 
 class ClientAdapter(NamedTuple):
-    """A client: its ``name`` on the command line and in rows, how it is run through the Agent Client
-    Protocol (``acp``), its ``hooks``, and how it is started in a terminal (``launch``). None: the client does
-    not have it."""
+    """A client, with the parts that it supports; None if it does not support a part.
+
+    - ``name``: its name on the command line and in rows
+    - ``acp``: the Agent Client Protocol
+    - ``hooks``: its hooks
+    - ``launch``: its start in a terminal
+    """
 
     name: str
     acp: AcpSupport | None = None

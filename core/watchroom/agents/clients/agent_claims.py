@@ -1,14 +1,15 @@
-"""Decide which client works as which agent, if several agents are attached in one folder or none is named.
+"""Decides which client works as which agent, if several agents are attached in one folder, or none is named.
 
-All clients in a folder read the same files, so each has to get its own agent. A claim binds an agent to a
+All clients in a folder read the same files, so each must get its own agent. A claim binds an agent to a
 client, by the number and start time of the client's process, and ends with that process. Claims are in a file
-in the control folder. Rows of sessions count as claims, too.
+in the control folder. Rows of sessions also count as claims.
 
-A server reserves an agent before its client works. Another client takes over a reserved agent if it continues
-a session of that agent.
+A server reserves an agent before its client starts to work. Another client takes the reserved agent if it
+continues a session of that agent.
 
-If no agent is named, each client process gets its own: the agent of the session that it resumes, else a new
-one (``claude1``, ``claude2``, ``codex1``), which is registered. A client is never refused then.
+If no agent is named, each client process gets its own agent. This is the agent of the session that it
+resumes, else a newly registered agent (``claude1``, ``claude2``, ``codex1``). In this case, no client is
+refused.
 """
 
 from __future__ import annotations
@@ -42,14 +43,15 @@ _MAX_BYTES: Final = 1_000_000
 
 
 class WorkingClient(NamedTuple):
-    """A client that runs: its agent and its process."""
+    """A running client: its agent and its process."""
 
     agent: str
     pid: int
 
 
 class _Claim(NamedTuple):
-    """The client with the process ``pid`` works as ``agent``, or has only reserved it (not ``is_used``)."""
+    """The claim of the client with the process ``pid`` to ``agent``. If not ``is_used``, the agent is only
+    reserved."""
 
     agent: str
     pid: int
@@ -62,7 +64,7 @@ class _Claim(NamedTuple):
 class AgentClaims:
     """The claims to ``agents`` in ``workspace`` from the point of view of one client.
 
-    - ``agents``: the client works as one of these; empty: as an agent of its own
+    - ``agents``: the client works as one of these agents; empty: as its own agent
     - ``client``, ``process``: the name and the process of the client
 
     Methods may be called from any thread.
@@ -80,11 +82,11 @@ class AgentClaims:
     def claim(self, given: str = "", *, is_used: bool = True) -> str:
         """Return the agent that the client works as.
 
-        That is the agent of the client or of a client above it, else the agent of its session, else the first
-        agent without another client. All clients share a single agent.
+        The first of these applies: the agent of the client or of a client above it, the agent of its session,
+        the first agent without another client. If there is only one agent, all clients share it.
 
-        - ``given``: the session, as the client calls it; empty if it is not known
-        - ``is_used``: the client begins to work; else the agent is only reserved
+        - ``given``: the client's name for the session; empty if unknown
+        - ``is_used``: True if the client begins to work; else the agent is only reserved
 
         Raises `NoAgentLeft`, `AgentNotFree`, `WorkspaceLocked`, `JournalError`, OSError.
         """
@@ -107,13 +109,13 @@ class AgentClaims:
             wanted = own._replace(is_used=own.is_used or is_used)
             if wanted not in recorded and self._process.is_alive:
                 others = [each for each in recorded if each.pid != wanted.pid]
-                # A reservation of this agent is lost. A client that works as the agent shares it.
+                # Any reservation of this agent is lost. A client that already works as the agent shares it.
                 kept = [each for each in others if each.is_used or each.agent != wanted.agent]
                 self._write([*kept, wanted])
         return wanted.agent
 
     def _claim_own(self, given: str, *, is_used: bool) -> str:
-        """Return the agent of this process, which no other client works as."""
+        """Return the agent of this process. No other client works as this agent."""
         owner = self._find_owner(given)
         with self._workspace.journal.exclusive(_KEY):
             recorded = self._read()
@@ -135,7 +137,7 @@ class AgentClaims:
         return not any(each.agent == agent for each in (*others, *workers))
 
     def _new_agent(self, others: Sequence[_Claim]) -> str:
-        """Return a registered agent that has done nothing yet, named after the client."""
+        """Return a registered agent without any work, named after the client."""
         taken = {each.agent for each in others}
         known = self._workspace.registry.ever_known()
         for number in count(1):
@@ -146,14 +148,14 @@ class AgentClaims:
         raise AssertionError
 
     def _is_blank(self, agent: str) -> bool:
-        """Return whether ``agent`` has no rows, as if its client ended before it worked."""
+        """Return whether ``agent`` has no rows, because its client ended before working."""
         journal = self._workspace.journal
         if next(iter(self._workspace.session_zone.heads(agent)), None) is not None:
             return False
         return not journal.rows_before(journal.last_seq() + 1, limit=1, only=RowFilter(actor=agent))
 
     def find(self) -> str:
-        """Return the agent that this client works as already, empty if there is none."""
+        """Return the agent that this client already works as, empty if there is none."""
         known = (each for each in self._read() if each.pid == self._process.pid and each.is_used)
         return next((each.agent for each in known), "")
 
@@ -168,8 +170,9 @@ class AgentClaims:
         return AgentNotFree(agent=owner, client=self._client)
 
     def _choose(self, claims: Sequence[_Claim], owner: str) -> str:
-        """Return ``owner``, or the first agent if it is empty, without another client."""
-        # If the client has ended, only its session names its agent.
+        """Return ``owner`` if no other client works as this agent. If ``owner`` is empty, return the first
+        agent without another client."""
+        # If the client has ended, only its session identifies its agent.
         is_open = not owner and self._process.is_alive
         for agent in self._agents if is_open else [each for each in self._agents if each == owner]:
             others = [each for each in claims if each.agent == agent and each.pid != self._process.pid]
@@ -182,7 +185,7 @@ class AgentClaims:
         )
 
     def _find_owner(self, given: str) -> str:
-        """Return the agent of the session ``given``, by its newest row; empty if there is none."""
+        """Return the agent of the session ``given``, according to its newest row; empty if there is none."""
         if not given:
             return ""
         zone, own = self._workspace.session_zone, session_id_of(given)
@@ -192,12 +195,12 @@ class AgentClaims:
         return "" if newest is None else newest.path.partition("/")[0]
 
     def _find_ancestors(self) -> list[int]:
-        """Return the client's process and those above it, the nearest first."""
+        """Return the client's process and its ancestors, nearest first."""
         return ancestors_of(self._workspace.platform, self._process.pid)
 
     def _find_workers(self, agents: Sequence[str]) -> list[_Claim]:
-        """Return the clients that continue sessions of ``agents``, by their rows. A client in another folder
-        can have an agent without a claim."""
+        """Return the clients that continue sessions of ``agents``, according to their rows. A client in
+        another folder can have an agent without a claim."""
         found, view = [], ProcessView(self._workspace)
         alive = {each.id for each in self._workspace.journal.presence.all() if each.is_alive}
         for agent in agents:
@@ -208,7 +211,7 @@ class AgentClaims:
                 if trace is None:
                     continue
                 if view.is_elsewhere(trace):
-                    # The process cannot be seen, but its lease can.
+                    # The process is not visible here, but its lease is.
                     found += [_Claim(agent, 0, 0.0)] if presence_of(step) in alive else []
                 elif self._workspace.platform.process_start(trace.pid) == trace.started > 0:
                     found.append(_Claim(agent, trace.pid, trace.started))
@@ -220,7 +223,7 @@ class AgentClaims:
         return _Claim(agent, process.pid, process.started, platform.boot_id(), namespace, is_used)
 
     def _read(self) -> list[_Claim]:
-        """Return the claims in the file whose clients run, or cannot be seen from here."""
+        """Return the claims in the file whose clients are running, or not visible here."""
         return _read_claims(self._path, self._workspace.platform)
 
     def _write(self, claims: Sequence[_Claim]) -> None:
@@ -233,18 +236,18 @@ class AgentClaims:
 
 
 def find_working(root: str, platform: Platform) -> list[WorkingClient]:
-    """Return the clients that work in the workspace at ``root`` by their claims. Raises OSError."""
+    """Return the clients that work in the workspace at ``root`` according to their claims. Raises OSError."""
     claims = _read_claims(os.path.join(root, CONTROL, _NAME), platform)
     return [WorkingClient(each.agent, each.pid) for each in claims]
 
 
 def _read_claims(path: str, platform: Platform) -> list[_Claim]:
-    """Return the claims in the file at ``path`` whose clients run, or cannot be seen from here."""
+    """Return the claims in the file at ``path`` whose clients are running, or not visible here."""
     try:
         with open(path, encoding="utf-8") as file:
             fields = json.loads(file.read(_MAX_BYTES))
     except (FileNotFoundError, ValueError, RecursionError):
-        # Rows of sessions still count.
+        # Rows of sessions still count as claims.
         return []
     claims = [_parse(each) for each in (fields if isinstance(fields, list) else [])]
     return [each for each in claims if each is not None and _is_alive(each, platform)]
@@ -261,12 +264,12 @@ def refuse_client(event: str, error: WatchroomError | OSError, language: Languag
     """Return the answer to the hook ``event`` of a client that gets no agent because of ``error``."""
     if isinstance(error, NoAgentLeft | AgentNotFree):
         return refuse(event, f"{error.message(language)} {error.suggestion(language)}")
-    # Without an agent it is not known which rules apply.
+    # Without an agent, the applicable rules are unknown.
     return refuse(event, catalogue(language)("hook.no_attendant", reason=str(error)))
 
 
 def _find_nearest(claims: Sequence[_Claim], ancestors: Sequence[int], agents: Sequence[str]) -> _Claim | None:
-    """Return the claim to one of ``agents`` that the nearest of ``ancestors`` has."""
+    """Return the claim to one of ``agents`` by the nearest of ``ancestors``."""
     found = (each for pid in ancestors for each in claims if each.pid == pid and each.agent in agents)
     return next(found, None)
 

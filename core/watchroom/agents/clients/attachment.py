@@ -1,11 +1,10 @@
-"""Turn the hook events of an attached client into rows, questions to people, and answers.
+"""Turns the hook events of an attached client into rows, questions to people, and answers.
 
-One `Attachment` serves a client, in the server that the client has started (the attendant) or in the process
-of a single hook. The agent comes from the client's configuration, never from an event.
+One `Attachment` serves a client, in the service (see the attendant) or in the process of a single hook. The
+agent comes from the client's configuration, never from an event.
 
-`Attachment._answer_call` answers a call, whatever it has to wait for. A pause, a budget and a question share
-the deadline of the hook, which only `hook_deadline` computes. Each is checked again after a wait for
-another.
+`Attachment._answer_call` answers a call, after all waits. A pause, a budget and a question share the deadline
+of the hook, which only `hook_deadline` computes. After each wait, all three are checked again.
 """
 
 from __future__ import annotations
@@ -102,23 +101,23 @@ T = TypeVar("T")
 
 _MARGIN: Final = 30.0
 """Seconds by which a hook answers before the client's own timeout, because clients handle a late hook
-differently. At most a quarter of that timeout."""
+differently. Limited to a quarter of that timeout."""
 SLACK_SECONDS: Final = 5.0
-"""Seconds after the deadline of a hook at which it is answered even if a check hangs."""
+"""Seconds after the deadline of a hook at which it is answered, even if a check hangs."""
 _MAX_UNKEPT: Final = 1000
 _MAX_BATCH: Final = 100
-"""Calls of a batch whose refusals are recorded."""
+"""Maximum number of calls in a batch whose refusals are recorded."""
 _TOOL_ERROR: Final = "<tool_use_error>"
-"""How Claude Code begins the result of a call that it refuses itself."""
+"""The beginning of the result of a call that Claude Code itself refuses."""
 _MAX_SESSIONS: Final = 100
-"""Sessions that are remembered. A forgotten session is continued from its rows."""
+"""Maximum number of sessions in memory. Other sessions are continued from their rows."""
 
 
 class Answered(NamedTuple):
-    """How a question about a call ended.
+    """The end of a question about a call.
 
     - ``answer``: the answer of the hook
-    - ``approved``: the event of the approved call, with the person's arguments; None if nobody approved
+    - ``approved``: the event of the approved call, with the person's arguments; None if nobody approved it
     """
 
     answer: HookAnswer
@@ -128,11 +127,11 @@ class Answered(NamedTuple):
 def hook_deadline(client: str, event: Event, age: float = 0.0, seconds: float | None = None) -> float:
     """Return the deadline of the hook of ``event``, as a time of the event loop.
 
-    Everything that the hook waits for shares this deadline. Compute it once, when the event arrives.
+    All waits of the hook share this deadline. Compute it once, when the event arrives.
 
     - ``client``: the name of the client
     - ``age``: seconds since the hook started
-    - ``seconds``: the timeout of the hook, None: the client's own timeout less a margin
+    - ``seconds``: the timeout of the hook, default the client's own timeout minus a margin
     """
     if seconds is None:
         timeout = hooks_of(client).timeout(text_of(event, "hook_event_name"))
@@ -141,7 +140,7 @@ def hook_deadline(client: str, event: Event, age: float = 0.0, seconds: float | 
 
 
 class _Stopped(Exception):  # a signal between two functions here, not an error
-    """A person stopped the agent while its call waited. ``row`` says who."""
+    """A person stopped the agent while its call waited. ``row``: the person's instruction."""
 
     def __init__(self, row: Row) -> None:
         self.row = row
@@ -151,10 +150,10 @@ class Attachment:
     """Answers the hooks of ``client``, which works as ``agent`` in ``workspace``. For use on one event loop.
 
     - ``client``: the name of a client with hooks
-    - ``process``: the client's, None if it is not known
-    - ``is_owner``: this process continues the client's sessions
-    - ``is_strict``: a call that nobody could check in time is refused; else the client decides
-    - ``hold_seconds``: the timeout of a hook, None: the client's own timeout less a margin
+    - ``process``: the process of the client, None if unknown
+    - ``is_owner``: whether this process continues the client's sessions
+    - ``is_strict``: whether a call that could not be checked in time is refused; else the client decides
+    - ``hold_seconds``: the timeout of a hook, default the client's own timeout minus a margin
 
     Raises `UnknownAgent`, ValueError.
     """
@@ -175,8 +174,8 @@ class Attachment:
         self.client = client
         self.process = process
         self.sessions: dict[str, ClientSession] = {}
-        """By their ids: the main sessions and those of subagents."""
-        # Read once, so that a call is denied in the right language even if the journal cannot be read.
+        """The main sessions and the sessions of subagents, by id."""
+        # Read once, so that a denial has the right language even if the journal cannot be read.
         self._language = workspace.config.language
         self._is_owner = is_owner
         self._is_strict = is_strict
@@ -185,7 +184,7 @@ class Attachment:
         self.calls = OpenCalls(workspace, self.agent)
         self._tree_calls = workspace.tree_calls if workspace.trees.common else None
         self._unkept: dict[str, None] = {}
-        """The calls that read or write a file that git ignores."""
+        """The calls that read or write a file ignored by git."""
         self._inbox = SessionInbox(workspace, self.agent)
         self._displayed = MessagePieces()
         self._messages = MessageDeduplicator()
@@ -197,13 +196,13 @@ class Attachment:
         return catalogue(self._language)
 
     def deadline(self, event: Event, age: float = 0.0) -> float:
-        """Return the deadline of the hook of ``event``, as `hook_deadline` does."""
+        """Return the deadline of the hook of ``event`` (see `hook_deadline`)."""
         return hook_deadline(self.client, event, age, self._hold_seconds)
 
     async def answer(
         self, event: Event, deadline: float, *, handover: Handover | None = None, may_wait: bool = False
     ) -> HookAnswer:
-        """Answer the hook of ``event`` as `handle` does, by the same ``deadline`` even if a check hangs."""
+        """Answer the hook of ``event`` as `handle` does, but keep to ``deadline`` even if a check hangs."""
         try:
             async with asyncio.timeout_at(max(deadline, asyncio.get_running_loop().time()) + SLACK_SECONDS):
                 return await self.handle(event, handover=handover, may_wait=may_wait, deadline=deadline)
@@ -221,13 +220,13 @@ class Attachment:
         may_wait: bool = False,
         deadline: float | None = None,
     ) -> HookAnswer:
-        """Record what ``event`` reports, ask people if necessary, and return the answer.
+        """Record ``event``, ask people if necessary, and return the answer.
 
-        - ``handover``: takes the messages that are in the answer. The caller gives the answer to the client
-          and then records it. Default: the messages count as handed over when this returns
-        - ``may_wait``: the hook of an idle client may wait until something comes
-        - ``deadline``: the time of the event loop at which all waits end, default: that of a hook that starts
-          now
+        - ``handover``: takes the messages for the answer. The caller passes the answer to the client, and
+          then records the hand-over. By default, the messages count as handed over when this method returns
+        - ``may_wait``: the hook of an idle client may wait until something arrives
+        - ``deadline``: the end of all waits, in the event loop's time. Default: the deadline of a hook that
+          starts now
 
         A cancelled wait withdraws its question. Raises `WatchroomError`, but never for a call that the client
         is about to make: the checks that are still possible decide that call.
@@ -259,7 +258,7 @@ class Attachment:
             return await self._prompt(session, main, event, handover)
         await self._record_all(session, event, name)
         if name == START and await run_in_thread(lambda: session.status) in ENDED:
-            # The session was resumed and waits for a prompt.
+            # The resumed session waits for a prompt.
             await self.record(session, TurnEnded())
         told = await self._end_files(session, event, name)
         if name == AFTER:
@@ -275,8 +274,8 @@ class Attachment:
         return NOTHING
 
     async def _end_files(self, session: ClientSession, event: Event, name: str) -> str:
-        """Record what the call of ``event``, or the end of a turn, means for files. Return what the agent has
-        to know."""
+        """Record the effects on files at the end of the call of ``event``, or at the end of a turn. Return a
+        text for the agent about them."""
         trees = self._tree_calls
         if trees is None:
             return ""
@@ -296,20 +295,20 @@ class Attachment:
     async def _end_refused(
         self, trees: TreeCalls, session: ClientSession, event: Event, refused: Mapping[str, Json]
     ) -> str:
-        """Record a call that the client refused itself, as ``event`` reports it. Return what the agent has to
-        know."""
+        """Record a call that the client itself refused, as reported by ``event``. Return a text for the agent
+        about it."""
         holder = Holder(self.agent, session.path, text_of(refused, "tool_use_id"))
         use = self._hooks.describe_use({**event, **refused})
         return await run_to_completion(None, trees.end_refused, holder, use)
 
     async def end_session(self, session: ClientSession) -> None:
-        """Withdraw the questions of ``session``, whose client has ended, and end its leases."""
+        """Withdraw the questions of ``session``, whose client has ended, and release its leases."""
         await self.calls.withdraw_all(session)
         if self._tree_calls is not None:
             await run_in_thread(self._tree_calls.end_turn, session.path, is_over=True)
 
     def find_session(self, event: Event) -> ClientSession | None:
-        """Return the session of ``event``, begun if it is new; None if the event names none."""
+        """Return the session of ``event``. Begin it if it is new. None if the event has no session."""
         given = text_of(event, "session_id")
         if not given:
             return None
@@ -340,7 +339,7 @@ class Attachment:
         return known
 
     def _forget_session(self) -> None:
-        """Forget one session: one that has ended, else a subagent's, else the oldest."""
+        """Forget one session: an ended session, else a subagent's session, else the oldest."""
         known = [*self.sessions.items()]
         ended = (each for each in known if each[1].status in ENDED)
         name, session = next(ended, None) or next((each for each in known if each[1].parent), known[0])
@@ -360,7 +359,7 @@ class Attachment:
     def _without_ignored(
         self, trees: TreeCalls, session: ClientSession, event: CallStarted | CallFinished
     ) -> CallStarted | CallFinished:
-        """Return ``event`` without the text of a file that git ignores, such as one with secrets."""
+        """Return ``event`` without the text of a file ignored by git, which may contain secrets."""
         given = parse_arguments(event.arguments)
         if event.tool:
             cwd = event.cwd if isinstance(event, CallFinished) else ""
@@ -378,11 +377,11 @@ class Attachment:
         return event._replace(result=hidden) if isinstance(event, CallFinished) else event
 
     async def record_line(self, session: ClientSession, line: Event) -> bool:
-        """Record what a ``line`` of the transcript of ``session`` reports and no hook has reported. Return
-        whether the line reports an act of the agent."""
+        """Record the content of ``line``, a line of the transcript of ``session``, that no hook has reported.
+        Return whether the line shows that the agent acted."""
         reported = self._hooks.translate_line(line)
         for event in reported:
-            # Messages from before the session's end were recorded then, perhaps from hooks.
+            # Messages from before the session's end were already recorded, perhaps by hooks.
             if isinstance(event, MessageCompleted) and (
                 0 < time_of(line, "timestamp") <= session.ended_at
                 or self._is_duplicate(session, event.text, "transcript")
@@ -398,7 +397,7 @@ class Attachment:
         return bool(reported)
 
     async def _record_all(self, session: ClientSession, event: Event, name: str) -> None:
-        """Record what ``event`` reports, and close the questions about calls that have ended."""
+        """Record ``event``, and close the questions about ended calls."""
         if name == "MessageDisplay":
             await self._display(session, event)
             return
@@ -408,17 +407,17 @@ class Attachment:
             elif isinstance(reported, TurnEnded | SessionEnded):
                 await self.calls.withdraw_all(session)
             if isinstance(reported, SessionEnded) and await run_in_thread(lambda: session.status) in ENDED:
-                # The process that stopped the client has recorded the end.
+                # The process that stopped the client has already recorded the end.
                 continue
             if isinstance(reported, UsageReported) and reported.key:
-                # A call ends between two requests of a turn, so equal usage of both is counted twice.
+                # A call ends between two requests of a turn. If both have equal usage, it is counted twice.
                 calls = await run_in_thread(lambda: session.call_count)
                 await self.record(session, reported._replace(key=f"{reported.key} {calls}"))
                 continue
             await self.record(session, reported)
 
     async def _display(self, session: ClientSession, event: Event) -> None:
-        """Record a piece of text that the client shows. With the last piece, record the message."""
+        """Record a piece of displayed text. With the last piece, record the message."""
         key, piece = text_of(event, "message_id"), text_of(event, "delta")
         self._displayed.add(key, piece)
         if event.get("final") is not True:
@@ -433,8 +432,10 @@ class Attachment:
         return self._messages.is_duplicate(f"{session.path} {fingerprint(text)}", source)
 
     async def _take_news(self, main: str, handover: Handover) -> str:
-        """Return what has arrived for the session at ``main``. A cancelled caller does not interrupt it, so
-        that nothing that ``handover`` takes is lost."""
+        """Return a text with everything that has arrived for the session at ``main``.
+
+        A cancelled caller does not interrupt this, so that no message taken by ``handover`` is lost.
+        """
         return await run_to_completion(None, self._inbox.take_news, main, handover)
 
     async def _prompt(
@@ -450,7 +451,7 @@ class Attachment:
                 self._inbox.prompted[main] = row.seq
         told = ""
         if self._tree_calls is not None:
-            # A person has interrupted the calls of the last turn, if any are left.
+            # A person has interrupted any remaining calls of the last turn.
             await run_in_thread(self._tree_calls.end_turn, session.path, is_over=False)
             given = text_of(event, "prompt")
             told = await run_to_completion(None, self._tree_calls.end_background, self.agent, given)
@@ -458,7 +459,7 @@ class Attachment:
         return tell(PROMPT, "\n".join(each for each in (told, news) if each))
 
     async def _check_call(self, event: Event, name: str, deadline: float) -> HookAnswer:
-        """Answer the hook ``name``, which asks about the call of ``event``."""
+        """Answer the hook ``name`` about the call of ``event``."""
         session = await run_in_thread(self.find_session, event)
         main = self._main_path(event)
         tool, arguments = text_of(event, "tool_name"), dump(event.get("tool_input"))
@@ -476,7 +477,7 @@ class Attachment:
         else:
             call = await self._asked_call(session, tool, arguments)
         if self._tree_calls is not None and name != BEFORE:
-            # A dialog may take minutes.
+            # A dialog of the client may take minutes.
             await run_in_thread(self._tree_calls.suspend, Holder(self.agent, session.path, call.id))
         if reason:
             answer = _deny_by(name, reason, decision)
@@ -499,17 +500,16 @@ class Attachment:
     async def _check_files(
         self, trees: TreeCalls, session: ClientSession, event: Event, call: OpenCall, answer: HookAnswer
     ) -> HookAnswer:
-        """Return the ``answer`` about ``call``, which can be made, or a refusal because of what others did to
-        its files."""
+        """Return ``answer``, which lets ``call`` be made, or a refusal because others changed its files."""
         name, cwd = text_of(event, "hook_event_name"), text_of(event, "cwd")
         if name != BEFORE and not is_allowed(answer):
-            # The client asks its person now. What the call does is looked at afterwards.
+            # The client now asks its person. The effects of the call are checked afterwards.
             return answer
         event = {**event, "tool_input": changed_arguments(answer) or event.get("tool_input")}
         holder = Holder(self.agent, session.path, call.id)
         use = self._hooks.describe_use(event)
         if name != BEFORE and self._hooks.allows_changes:
-            # Such a client takes other arguments only before it asks its person.
+            # Such a client only takes replaced arguments before it asks its person.
             use = use._replace(takes_texts=False)
         verdict = await run_to_completion(None, trees.begin, holder, use, cwd, session.folder)
         if verdict.reason:
@@ -522,14 +522,14 @@ class Attachment:
     async def _record_refusal(
         self, session: ClientSession, event: Event, call: OpenCall, answer: HookAnswer
     ) -> None:
-        """Record that ``call`` is not made. The client reports no end of it, or reports it later."""
+        """Record that ``call`` is not made. The client does not report its end, or reports it later."""
         refused = CallFinished(call.id, answer.reason, True, answer.refusal, call.tool, call.arguments)
         await self.record(session, refused._replace(cwd=text_of(event, "cwd")))
 
     async def _answer_without_session(
         self, name: str, reason: str, decision: PolicyDecision, tool: str, deadline: float
     ) -> HookAnswer:
-        """Answer a call of a client that names no session. Nobody can be asked about it."""
+        """Answer a call of a client without a session. No person can be asked about it."""
         if not reason and decision.verdict == "ask":
             reason = self._texts("hook.policy", rule=decision.label)
         if not reason and self._has_budgets(tool):
@@ -540,8 +540,8 @@ class Attachment:
         return _deny_by(name, reason, decision) if reason else NOTHING
 
     async def _asked_call(self, session: ClientSession, tool: str, arguments: str) -> OpenCall:
-        """Return the call that the client asks about. The event does not name the call: unless exactly one
-        call fits, the question gets its own id."""
+        """Return the call that the client asks about. The event does not identify the call. If not exactly
+        one call fits, the question gets its own id."""
         fitting = self.calls.find(session, tool, arguments)
         if len(fitting) == 1:
             return fitting[0]
@@ -561,8 +561,9 @@ class Attachment:
         """Answer the hook of ``event``, which asks about ``call``.
 
         The call proceeds only if the session is not paused, no budget holds it, and ``decision`` allows it or
-        a person approves. All waits end by ``deadline``. After each wait everything is checked again, since
-        people may have paused or stopped the agent meanwhile. Raises `_Stopped`, `WatchroomError`.
+        a person approves. All waits end at ``deadline``. After each wait all conditions are checked again,
+        because people may have paused or stopped the agent in the meantime. Raises `_Stopped`,
+        `WatchroomError`.
         """
         name = text_of(event, "hook_event_name")
         answer: HookAnswer | None = None
@@ -573,7 +574,8 @@ class Attachment:
                 has_waited = True
                 warning = await self._wait_for_resumption(session, main, paused_by, deadline)
                 if warning and (self._is_strict or answer is not None):
-                    # The client does not decide what a person has approved, because its arguments may differ.
+                    # The client must not decide about a call that a person approved, because its arguments
+                    # may differ.
                     return deny(name, warning, "paused")
             if not has_paid and self._has_budgets(call.tool):
                 waiting = hold_for_budgets(self.workspace, self.agent, session, deadline)
@@ -583,7 +585,7 @@ class Attachment:
                     return deny(name, error.message(self._language), error.code)
                 has_waited = has_waited or has_paid
             if has_waited:
-                # During the wait the rules may have changed, and the agent may have been paused again.
+                # During the wait, the rules may have changed, or the agent may have been paused again.
                 has_waited = False
                 reason, decision = await self._check(session, event)
                 if reason:
@@ -598,11 +600,11 @@ class Attachment:
             answered = await self._unless_stopped(session, main, asking)
             if answered.approved is None:
                 return answered.answer
-            # The answer also satisfies a rule of the policy that asks.
+            # The answer also satisfies a policy rule that requires an approval.
             answer, event, has_waited = answered.answer, answered.approved, True
 
     async def _answer_after_error(self, event: Event, name: str, error: WatchroomError) -> HookAnswer:
-        """Answer the hook ``name`` after a check raised ``error``, by the rules on paths and the policy.
+        """Answer the hook ``name`` after a check raised ``error``, using the rules on paths and the policy.
 
         A call that needs a person or a budget is denied.
         """
@@ -618,11 +620,12 @@ class Attachment:
         return deny(name, reason) if reason else warn(said)
 
     def _has_budgets(self, tool: str) -> bool:
-        """Return whether a budget can hold a call of ``tool``. Our server holds calls of our own tools."""
+        """Return whether a budget can hold a call of ``tool``. Calls of Watchroom's own tools are held by its
+        server."""
         return not tool.startswith(OWN_TOOLS) and self.workspace.config.budgets != Budgets()
 
     async def _find_pause(self, session: ClientSession, main: str) -> str:
-        """Return who has paused the session, empty for nobody. Raises `_Stopped`."""
+        """Return the actor who has paused the session, empty if it is not paused. Raises `_Stopped`."""
         held = await run_in_thread(self._inbox.controls, session, main)
         if held.cancelled is not None:
             raise _Stopped(held.cancelled)
@@ -632,7 +635,7 @@ class Attachment:
         """Return the result of ``work``. If a person stops the agent, cancel it and raise `_Stopped`."""
         working = asyncio.ensure_future(work)
         changed, end = self._subscribe(main)
-        # A control may have come before the subscription.
+        # A control may have arrived before the subscription.
         changed.set()
         try:
             while True:
@@ -651,7 +654,8 @@ class Attachment:
             await asyncio.gather(working, return_exceptions=True)
 
     def _subscribe(self, main: str) -> tuple[asyncio.Event, Callable[[], None]]:
-        """Return an event that rows for the session at ``main`` set, and an unsubscribe function."""
+        """Subscribe to rows for the session at ``main``. Return the event that they set, and an unsubscribe
+        function."""
         loop, changed = asyncio.get_running_loop(), asyncio.Event()
         end = self.workspace.background.subscribe(
             (self.agent, main), lambda _: call_soon_threadsafe(loop, changed.set)
@@ -659,7 +663,8 @@ class Attachment:
         return changed, end
 
     async def _check(self, session: ClientSession | None, event: Event) -> tuple[str, PolicyDecision]:
-        """Return why the call of ``event`` is refused, empty if it is not, and the policy's decision."""
+        """Return the reason for refusing the call of ``event`` (empty if it is not refused), and the policy's
+        decision."""
         reason = await run_in_thread(denial_reason, self.workspace.root, self.agent, event, self._language)
         decision = PolicyDecision()
         if not text_of(event, "tool_name").startswith(OWN_TOOLS):
@@ -692,7 +697,7 @@ class Attachment:
     async def _wait_for_resumption(
         self, session: ClientSession, main: str, paused_by: str, deadline: float
     ) -> str:
-        """Wait until the session, which ``paused_by`` has paused, is resumed or stopped. Return a warning if
+        """Wait until the session, paused by ``paused_by``, is resumed or stopped. Return a warning if
         ``deadline`` comes first, else an empty text."""
         await self.record(session, ClientPaused(paused_by))
         warning = ""
@@ -716,8 +721,8 @@ class Attachment:
     async def _ask(
         self, session: ClientSession, event: Event, call: OpenCall, rule: str, deadline: float
     ) -> Answered:
-        """Ask people to approve ``call``, which ``event`` is about, and wait for their answer. ``rule`` is
-        the policy's rule that asks, empty if the client asks."""
+        """Ask people to approve ``call`` of ``event``, and wait for their answer. ``rule``: the policy rule
+        that requires the approval, empty if the client asks."""
         loop, requests = asyncio.get_running_loop(), self.workspace.requests
         expires = requests.now() + int(max(0.0, deadline - loop.time()) * 1e9)
         pending = PendingCall(call.id, call.tool, call.arguments)
@@ -737,7 +742,7 @@ class Attachment:
         return await self._answered(session, event, call, ended, must_answer=self._is_strict or bool(rule))
 
     def _is_about(self, path: str, call: OpenCall) -> bool:
-        """Return whether the request at ``path`` asked about ``call`` with these arguments."""
+        """Return whether the request at ``path`` asks about ``call`` with these arguments."""
         asked = self.workspace.journal.version("request", path, 1)
         calls = self.workspace.requests.read(asked).calls if asked is not None else ()
         return [(each.name, each.arguments) for each in calls] == [(call.tool, call.arguments)]
@@ -768,7 +773,7 @@ class Attachment:
             said = self._texts("hook.unanswered")
             return Answered(deny(name, said, "expired") if must_answer else warn(said))
         if self.calls.is_answer_at_client(ended):
-            # The client has decided. It gets no approval, because nobody approved here.
+            # The client has decided. No approval is returned, because nobody approved the call here.
             return Answered(NOTHING)
         if not await run_in_thread(self._is_about, path, call):
             return Answered(deny(name, self._texts("hook.withdrawn"), "withdrawn"))
@@ -779,7 +784,7 @@ class Attachment:
         if decision.arguments is None:
             return Answered(allow(name), event)
         if not self._hooks.takes_arguments:
-            # The model is asked to call again with them, and that call is checked like any other.
+            # The model is asked to repeat the call with these arguments. That call is checked like any other.
             said = self._texts("hook.changed", arguments=decision.arguments)
             return Answered(deny(name, said, "edited"))
         changed = parse_arguments(decision.arguments)
@@ -788,7 +793,8 @@ class Attachment:
     async def _idle(
         self, session: ClientSession, main: str, event: Event, handover: Handover, *, may_wait: bool
     ) -> HookAnswer:
-        """Give an idle agent what arrives for it, as soon as it arrives if the hook can wait."""
+        """Give an idle agent everything that arrives for it. If the hook can wait, do so as soon as it
+        arrives."""
         if not (self._hooks.waits_when_idle and may_wait):
             if event.get("stop_hook_active") is True:
                 return NOTHING
@@ -823,19 +829,19 @@ class Attachment:
 
 
 def _list_refused(event: Event) -> list[Mapping[str, Json]]:
-    """Return the calls that ``event``, of a batch of calls, reports as refused by the client itself."""
+    """Return the calls in ``event``, a batch of calls, that the client itself refused."""
     calls = event.get("tool_calls")
     known = [each for each in calls if isinstance(each, Mapping)] if isinstance(calls, list) else []
     return [each for each in known[:_MAX_BATCH] if text_of(each, "tool_response").startswith(_TOOL_ERROR)]
 
 
 def _deny_by(name: str, reason: str, decision: PolicyDecision) -> HookAnswer:
-    """Return the answer to a call that the policy or a rule on paths denies."""
+    """Return the answer to a call denied by the policy or by a rule on paths."""
     is_by_policy = decision.verdict == "deny"
     return deny(name, reason, PolicyDenied.code if is_by_policy else PermissionDenied.code)
 
 
 def _allow_by(decision: PolicyDecision) -> HookAnswer:
-    """Return the answer to a call that nobody has to approve. The client decides itself, unless a rule of the
-    policy allows the call."""
+    """Return the answer to a call that needs no approval. The client decides itself, unless a policy rule
+    allows the call."""
     return allow(BEFORE) if decision.verdict == "allow" and decision.number else NOTHING

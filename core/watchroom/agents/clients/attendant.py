@@ -1,8 +1,8 @@
 """The attendant of an attached client: answers its hooks, and follows its process and its transcripts.
 
-The resident service has one for each process of a client. The attendant holds the lease of the client's
-sessions, reads the client's transcripts as they grow, records a client that acts without hooks, and ends the
-sessions when the client has ended.
+The resident service has one attendant for each process of a client. The attendant holds the lease of the
+client's sessions, and reads the client's transcripts as they grow. It records if the client acts without
+hooks, and ends the sessions when the client has ended.
 """
 
 from __future__ import annotations
@@ -46,31 +46,30 @@ from watchroom.texts import catalogue
 from watchroom.workspace import Workspace
 
 UNSUPERVISED_SECONDS: Final = 30.0
-"""Seconds after the last hook. An act of the client after that shows that its hooks are left out."""
+"""Seconds after the last hook. If the client acts later than this, its hooks are not running."""
 _GRACE_SECONDS: Final = 5.0
-"""Seconds in which the hook of an act can still come."""
+"""Seconds in which the hook of an act may still arrive."""
 _LOOK_SECONDS: Final = (0.5, 2.0)
-"""Seconds between checks of the client's process and transcripts: at work, and idle."""
+"""Seconds between checks of the client's process and transcripts: while working, and while idle."""
 _IDLE_SECONDS: Final = 30.0
 """Seconds without a hook or a new line of a transcript after which a client is idle."""
 _log = logging.getLogger("watchroom")
 _NAMING_SECONDS: Final = 2.0
 """Seconds that the server of a client without a named agent waits for the client's first hook."""
 _MAX_STEPS: Final = 1000
-"""An agent's newest steps that are searched for sessions that hooks began."""
+"""Maximum number of an agent's newest steps that are searched for sessions begun by hooks."""
 _ROWS_SECONDS: Final = 0.1
-"""Interval at which new rows are read. Controls of people wait as long."""
+"""Seconds between reads of new rows. Controls of people wait as long."""
 
 
 class Attendant:
-    """Answers the hooks of the client with the process ``process``, on an event loop, between `begin` and
-    `close`.
+    """Answers the hooks of a client on an event loop, between `begin` and `close`.
 
-    - ``agents``: the client works as one of these. Of several, it gets one that no other client has, when it
-      begins to work. Empty: it gets an agent of its own
+    - ``agents``: the client works as one of these agents. When it begins to work, it gets one without another
+      client. Empty: it gets its own agent
     - ``client``, ``process``: the name and the process of the client
-    - ``is_strict``: as for `Attachment`
-    - ``unsupervised_seconds``: seconds without a hook after which an act is unsupervised
+    - ``is_strict``: see `Attachment`
+    - ``unsupervised_seconds``: seconds without a hook after which an act counts as unsupervised
 
     Raises `UnknownAgent`, ValueError.
     """
@@ -131,12 +130,12 @@ class Attendant:
 
     @property
     def agents(self) -> tuple[str, ...]:
-        """The agent that the client works as, or those of which it gets one."""
+        """The agent that the client works as, or the agents that it can get."""
         return self._agents if self._attachment is None else (self._attachment.agent,)
 
     @property
     def session_ids(self) -> tuple[str, ...]:
-        """The sessions of the client, as they are called in rows."""
+        """The ids of the client's sessions in rows."""
         return tuple(self._sessions)
 
     def begin(self) -> None:
@@ -147,8 +146,8 @@ class Attendant:
         self._start_task(self._follow())
 
     async def close(self) -> None:
-        """Stop following the client. Sessions of a client that still runs stay open, and another attendant
-        continues them."""
+        """Stop following the client. Sessions of a running client stay open, and another attendant continues
+        them."""
         if self._unsubscribe is not None:
             self._unsubscribe()
         for task in self._tasks:
@@ -183,7 +182,7 @@ class Attendant:
         the errors of `AgentClaims.claim`."""
         reserved = ""
         if not self._agents:
-            # The first hook may report a session that is resumed, which has an agent.
+            # The first hook may report a resumed session, which has an agent.
             with suppress(TimeoutError):
                 async with asyncio.timeout(_NAMING_SECONDS):
                     await self._is_bound.wait()
@@ -197,8 +196,10 @@ class Attendant:
         return (await self._claim()).agent
 
     async def _claim(self, given: str = "") -> Attachment:
-        """Return the attachment of the client's agent, for a client that continues the session ``given``.
-        Raises the errors of `AgentClaims.claim`."""
+        """Return the attachment of the client's agent. Raises the errors of `AgentClaims.claim`.
+
+        ``given``: the session that the client continues.
+        """
         bound = self._attachment
         is_known = not given or session_id_of(given) in self._sessions
         if bound is not None and (is_known or len(self._agents) < 2):
@@ -217,7 +218,7 @@ class Attendant:
         await self._gone.wait()
 
     def notice_activity(self) -> None:
-        """Note that the client has acted. A hook should have reported it."""
+        """Record that the client has acted. A hook should have reported this."""
         loop = asyncio.get_running_loop()
         self._last_act = loop.time()
         self._acted.set()
@@ -238,9 +239,9 @@ class Attendant:
         may_wait: bool = False,
         agents: Sequence[str] = (),
     ) -> HookAnswer | None:
-        """Answer the hook of ``event``. Return None if it is for other agents than the client's.
+        """Answer the hook of ``event``. Return None if it is for agents of other clients.
 
-        - ``handover``: takes the messages that are in the answer; released if they are not given
+        - ``handover``: takes the messages for the answer; they are released if they are not delivered
         - ``age``: seconds since the hook began
         - ``may_wait``: the hook can stay open while the client is idle
         - ``agents``: the agents that the hook is for, empty for any
@@ -272,12 +273,12 @@ class Attendant:
         return add_context(answer, name, texts("hook.agent", agent=attachment.agent))
 
     async def _is_unknown(self) -> bool:
-        """Return whether the client, whose agent nobody has named, has done nothing yet."""
+        """Return whether no agent is named for the client, and the client has not done anything yet."""
         is_open = not self._agents and self._attachment is None
         return is_open and not await run_in_thread(self._claims.find)
 
     def serves(self, agents: Sequence[str]) -> bool:
-        """Return whether this client works, or can work, as one of ``agents``."""
+        """Return whether this client works, or may work, as one of ``agents``."""
         return not agents or any(each in agents for each in self.agents)
 
     async def _answer_as(
@@ -286,7 +287,7 @@ class Attendant:
         """Answer the hook of ``event`` as the agent of ``attachment``."""
         texts = catalogue(self._workspace.config.language)
         failed: WatchroomError | None = None
-        # A hook that ends does not interrupt it, because lines that were read would be lost.
+        # The end of a hook does not interrupt this, because lines that were read would be lost.
         preparing = asyncio.ensure_future(self._prepare(attachment, event))
         self._tasks.add(preparing)
         preparing.add_done_callback(self._tasks.discard)
@@ -295,13 +296,13 @@ class Attendant:
             try:
                 preparing.result()
             except WatchroomError as error:
-                # The checks of a call do not depend on what was recorded before.
+                # The checks of a call do not depend on earlier records.
                 failed = error
         try:
             answer = await attachment.answer(event, deadline, handover=handover, may_wait=may_wait)
         except WatchroomError as error:
             handover.release()
-            # Status 2 blocks a prompt.
+            # Exit status 2 blocks a prompt.
             is_kept = self._is_strict and text_of(event, "hook_event_name") == PROMPT
             return HookAnswer(error=texts("hook.no_attendant", reason=str(error)), status=2 if is_kept else 1)
         if failed is not None and answer == NOTHING:
@@ -309,7 +310,7 @@ class Attendant:
         return answer
 
     async def _prepare(self, attachment: Attachment, event: Event) -> None:
-        """Record what happened before ``event``."""
+        """Record the events before ``event``."""
         await self._note_supervision()
         await self._watch(attachment, event)
         await self._read_transcripts()
@@ -322,7 +323,7 @@ class Attendant:
             await run_in_thread(ended.record, SessionEnded())
 
     async def _watch(self, attachment: Attachment, event: Event) -> None:
-        """Read the transcript of the session of ``event`` from now on."""
+        """Start reading the transcript of the session of ``event``."""
         session = await run_in_thread(attachment.find_session, event)
         path = hooks_of(self._client).find_transcript(event)
         if session is None or not path or session.path in self._transcripts:
@@ -333,8 +334,8 @@ class Attendant:
         self._transcripts[session.path] = TranscriptFile(path, session)
 
     async def _follow(self) -> None:
-        """Read transcripts as they grow, and continue sessions that hooks began alone, until the client has
-        ended."""
+        """Read transcripts as they grow, and adopt sessions that hooks began without the service, until the
+        client has ended."""
         while self._process.is_alive:
             try:
                 await self._look()
@@ -359,7 +360,7 @@ class Attendant:
         # Descendants of the client may lose their parent when the client ends.
         await run_in_thread(self._seen.look)
         if self._attachment is None and await run_in_thread(self._claims.find) != "":
-            # Hooks came without the service.
+            # Some hooks ran without the service.
             await self._claim()
         if self._attachment is not None and not self._attachment.sessions:
             self._looked = await self._adopt_sessions(self._attachment, self._looked)
@@ -367,8 +368,8 @@ class Attendant:
             self.notice_activity()
 
     async def _adopt_sessions(self, attachment: Attachment, after: int) -> int:
-        """Continue the sessions that hooks of this client began without a server, by the steps after row
-        ``after``. Return the row of the newest step."""
+        """Adopt the sessions that hooks of this client began without a server, according to the steps after
+        row ``after``. Return the row of the newest step."""
         steps = partial(
             self._workspace.journal.topic, steps_of(attachment.agent), after=after, limit=_MAX_STEPS
         )
@@ -384,7 +385,7 @@ class Attendant:
         return found[0].seq if found else after
 
     async def _read_transcripts(self) -> bool:
-        """Record the new lines of the transcripts. Return whether they report an act of the agent."""
+        """Record the new lines of the transcripts. Return whether they show that the agent acted."""
         has_acted, attachment = False, self._attachment
         if attachment is None:
             return False
@@ -409,7 +410,7 @@ class Attendant:
             await run_in_thread(session.record_unsupervised)
 
     def _heed(self, row: Row) -> None:
-        """End the client that a person has stopped. A hook may come too late for that."""
+        """If ``row`` is a person's stop, end the client. A hook may come too late for that."""
         if row.tool == CANCEL:
             for session in self._sessions.values():
                 if not session.parent:
@@ -420,13 +421,13 @@ class Attendant:
             await run_in_thread(stop_process, self._workspace, session.path, self._process, row)
 
     async def end(self) -> None:
-        """End the sessions of a client that has ended."""
+        """End the sessions after the client has ended."""
         if self._stops:
             await asyncio.wait(self._stops)
         texts = catalogue(self._workspace.config.language)
         await self._read_transcripts()
         unhooked = [] if self._unhooked is None else [self._unhooked]
-        # A client that ends also closes its server, so both can call this at the same time.
+        # An ending client also closes its server, so both can call this at the same time.
         async with self._ending:
             if not self._process.is_alive:
                 left = await run_in_thread(self._seen.left)

@@ -1,7 +1,7 @@
-"""The calls of a client's own tools: whether they can be made, what people are asked, and how questions end.
+"""The calls of a client's own tools: checks them, asks people about them, and closes the questions.
 
-`denial_reason` checks the rules on paths. `build_question` asks people, with the difference that a call would
-make. `OpenCalls` closes the questions when their calls have ended.
+`denial_reason` checks the rules on paths. `build_question` creates the question to people, with the diff of
+the call. `OpenCalls` closes the questions when their calls have ended.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from watchroom.texts import Language, catalogue
 from watchroom.workspace import Workspace
 
 REJECTED: Final = "rejected"
-"""The code of a call that a person has rejected."""
+"""The code of a call that a person rejected."""
 MAX_DIFFERENCE: Final = 100_000
-"""Characters of a difference that are kept."""
+"""Maximum characters of a diff."""
 PATH_ARGUMENTS: Final = ("file_path", "notebook_path", "path", "filename")
-"""The arguments by which tools that write name a file."""
+"""The names of arguments with a file's path, in tools that write."""
 _OWN_FOLDERS: Final = frozenset(
     {
         CONTROL,
@@ -56,29 +56,30 @@ _OWN_FOLDERS: Final = frozenset(
     }
 )
 _MAX_FILE_BYTES: Final = 1_000_000
-"""Size of a file that is compared, and length of its new text."""
+"""Maximum bytes of a file for a diff, and maximum characters of its new text."""
 _MAX_EDITED: Final = 10 * _MAX_FILE_BYTES
-"""Length in characters that a text can have between edits."""
+"""Maximum characters of a text between edits."""
 _MAX_CALLS: Final = 1000
-"""Calls that are remembered until they end."""
+"""Maximum number of unfinished calls that are kept."""
 _AT_CLIENT: Final = "human:at-"
 
 
 def denial_reason(root: str, agent: str, event: Mapping[str, Json], language: Language) -> str:
-    """Return why ``agent`` cannot make the call of ``event``, of a client's own tool; empty if it can.
+    """Return the reason why ``agent`` must not make the call of ``event``, a call of a client's own tool;
+    empty if it may.
 
-    A client's own tools must not write files that are written through Watchroom: the reason names the tool
-    to use instead, in ``language``. ``root`` is the workspace's folder.
+    A client's own tools must not write files that are written through Watchroom. The reason names the tool to
+    use instead, in ``language``. ``root``: the workspace's folder.
     """
     for written in _written_paths(event):
         cwd = event.get("cwd")
-        # Clients replace characters that file names cannot have in different ways; the folder stays the same.
+        # Clients replace invalid characters of file names in different ways; the folder stays the same.
         folder, given = map(
             validation.replace_non_path_characters,
             (cwd if isinstance(cwd, str) else os.getcwd(), written),
         )
         path = os.path.join(folder, os.path.expanduser(given))
-        # Clients differ in whether they remove ".." from a path before or after they follow its symlinks.
+        # Some clients remove ".." from a path before they follow its symlinks, and others afterwards.
         for meant in (path, os.path.normpath(path)):
             # Symlinks in the existing part of the path are followed.
             relative = os.path.relpath(os.path.realpath(meant), os.path.realpath(root))
@@ -105,7 +106,7 @@ def _written_paths(event: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _path_denial(parts: Parts, agent: str, language: Language) -> str:
-    """Return why the own tools of this agent's client must not write at ``parts``, empty if they can."""
+    """Return the reason why the client's own tools must not write at ``parts``, empty if they may."""
     if parts[0] not in _OWN_FOLDERS and parts != ("global-whiteboard.md",):
         return ""
     texts = catalogue(language)
@@ -120,13 +121,14 @@ def _path_denial(parts: Parts, agent: str, language: Language) -> str:
 
 
 def call_difference(arguments: Mapping[str, Json], folder: str) -> str:
-    """Return what a call with ``arguments`` would change in a file, as a unified difference. Reads the file.
+    """Return the changes that a call with ``arguments`` would make in a file, as a unified diff. Reads the
+    file.
 
-    - ``file_path`` in the arguments names the file; a relative path begins at ``folder``
-    - ``content`` is the new text, or ``old_string`` and ``new_string``, alone or in a list of ``edits``, are
+    - ``file_path`` in the arguments is the file's path; a relative path begins at ``folder``
+    - ``content`` is the new text; ``old_string`` and ``new_string``, alone or in a list of ``edits``, are
       replacements
 
-    Empty if the call changes no text, or the file cannot be compared.
+    Return an empty text if the call changes no text, or the file cannot be compared.
     """
     path = text_of(arguments, "file_path")
     if not path:
@@ -142,7 +144,7 @@ def call_difference(arguments: Mapping[str, Json], folder: str) -> str:
 
 
 def _apply_edits(text: str, arguments: Mapping[str, Json]) -> str | None:
-    """Return the text after the edits, None if it becomes too long."""
+    """Return the text after the edits, None if it exceeds the limit."""
     edits = arguments.get("edits")
     listed = edits if isinstance(edits, Sequence) and not isinstance(edits, str) else [arguments]
     for edit in listed:
@@ -156,7 +158,8 @@ def _apply_edits(text: str, arguments: Mapping[str, Json]) -> str | None:
 
 
 def _read_text(path: str) -> str | None:
-    """Return the text of the file, empty if there is no file; None if it is no regular file or too large."""
+    """Return the text of the file, empty if there is no file. None if it is not a regular file or too
+    large."""
     if os.path.exists(path) and not os.path.isfile(path):
         # Reading a pipe would block.
         return None
@@ -171,11 +174,11 @@ def _read_text(path: str) -> str | None:
 
 
 def build_question(client: str, call: PendingCall, folder: str, rule: str, expires: int) -> Request:
-    """Return the request to approve ``call``, with the difference that it would make. Reads the file.
+    """Return the request to approve ``call``, with its diff. Reads the file.
 
     - ``client``: the name of the client, which works in ``folder``
-    - ``rule``: the policy's rule that asks, empty if the client asks
-    - ``expires``: nanoseconds since the epoch
+    - ``rule``: the policy rule that requires the approval, empty if the client asks
+    - ``expires``: the expiry time in nanoseconds since the epoch
     """
     difference = call_difference(parse_arguments(call.arguments), folder)
     metadata = {"client": client, POLICY_RULE: rule, DIFFERENCE: difference}
@@ -184,7 +187,7 @@ def build_question(client: str, call: PendingCall, folder: str, rule: str, expir
 
 
 def format_decision(call: PendingCall, decided: CallDecision) -> str:
-    """Return the reason and the changed arguments of what was ``decided`` about ``call``, as text for the
+    """Return the reason and the changed arguments in ``decided``, the decision on ``call``, as a text for the
     next prompt. Empty if there are none."""
     lines = [decided.reason] if decided.reason else []
     if decided.approved and decided.arguments is not None:
@@ -193,13 +196,13 @@ def format_decision(call: PendingCall, decided: CallDecision) -> str:
 
 
 class OpenCall(NamedTuple):
-    """A call that has not ended.
+    """An unfinished call.
 
-    - ``id``: the client's, or one of ours for a question that fits no single call
+    - ``id``: the client's id, or our own id for a question that fits no single call
     - ``tool``, ``arguments``: the call, its arguments as JSON
     - ``request``: the path of the question about it, empty for none
-    - ``is_before``: the question was asked before the client made its own decision
-    - ``candidates``: the ids of the calls that the question may be about, if several fit
+    - ``is_before``: whether the question was asked before the client made its own decision
+    - ``candidates``: the ids of all calls that the question may be about, if there are several
     """
 
     id: str
@@ -211,29 +214,35 @@ class OpenCall(NamedTuple):
 
 
 class OpenCalls:
-    """The open calls of the client of ``agent`` in ``workspace``. May be used on one event loop."""
+    """The open calls of a client. For use on one event loop.
+
+    - ``workspace``, ``agent``: the workspace, and the agent that the client works as.
+    """
 
     def __init__(self, workspace: Workspace, agent: str) -> None:
         self._workspace = workspace
         self._agent = agent
         self._calls: dict[tuple[str, str], OpenCall] = {}
-        """By the path of the session and the id of the call."""
+        """The open calls, by the path of the session and the id of the call."""
 
     def add(self, session: ClientSession, call: OpenCall) -> None:
-        """Remember ``call`` of ``session``, in place of what is known of it."""
-        # An entry that exists keeps its place, because questions are matched to calls in order.
+        """Store ``call`` of ``session``, and replace earlier data about it."""
+        # An existing entry keeps its place, because questions are matched to calls in order.
         self._calls[session.path, call.id] = call
         if len(self._calls) > _MAX_CALLS:
             del self._calls[next(iter(self._calls))]
 
     def forget(self, session: ClientSession, call: OpenCall) -> None:
-        """Forget ``call`` of ``session``, which is not made."""
+        """Remove ``call`` of ``session``, because it will not be made."""
         self._calls.pop((session.path, call.id), None)
 
     def find(self, session: ClientSession, tool: str, arguments: str) -> list[OpenCall]:
-        """Return the calls of ``session`` that a question of its client about ``tool`` with ``arguments`` may
-        be about: those without a question, in their order. Calls of other sessions and of its subagents never
-        fit."""
+        """Return the calls of ``session`` that its client's question about ``tool`` with ``arguments`` may be
+        about.
+
+        These are calls without a question, in order. Calls of other sessions and of its subagents never
+        match.
+        """
         return [
             call
             for (path, _), call in self._calls.items()
@@ -245,16 +254,16 @@ class OpenCalls:
         return ended.row.actor == f"{_AT_CLIENT}{self._agent}"
 
     async def settle(self, session: ClientSession, ended: CallFinished) -> CallFinished:
-        """Close the questions that the end of a call of ``session`` closes. Return ``ended``, as refused if a
-        person has rejected the call at the client.
+        """Close the questions that end with ``ended``, the end of a call of ``session``. Return ``ended``,
+        marked as refused if a person rejected the call at the client.
 
-        The question about this very call was answered at the client, if nobody else has. A question that
-        several calls fit is withdrawn once all of them have ended: which one it was about is not known.
+        If nobody else has answered the question about this call, it was answered at the client. A question
+        that may be about several calls is withdrawn once all of them have ended.
         """
         call = self._calls.pop((session.path, ended.id), None)
         if call is not None and call.request:
             if call.is_before:
-                # The client does not make a call while its hook waits, so nobody has approved this one.
+                # The client does not make a call while its hook waits, so nobody has approved this call.
                 await self._withdraw(call)
             elif await run_in_thread(self._workspace.requests.ended, call.request) is None:
                 await run_in_thread(self._answer_at_client, session, call.request, not ended.is_error)
@@ -281,12 +290,12 @@ class OpenCalls:
             # An earlier answer counts.
             self._workspace.session_zone.note(self._agent, "answered_before", session.path, str(error), {})
         except (SignatureRequired, MayNotDecide) as error:
-            # The client has continued with the answer of a person there, which does not count here.
+            # The client continued with its own person's answer, which does not count here.
             requests.withdraw(path)
             self._workspace.session_zone.note(self._agent, "answered_unsigned", session.path, str(error), {})
 
     async def withdraw_all(self, session: ClientSession) -> None:
-        """Forget the calls of ``session``, whose turn has ended, and withdraw the questions about them."""
+        """Remove the calls of ``session``, whose turn has ended, and withdraw the questions about them."""
         for key, call in [*self._calls.items()]:
             if key[0] == session.path:
                 del self._calls[key]

@@ -1,8 +1,8 @@
-"""Claude Code: its record, and what its hooks and transcripts report. Pure.
+"""Claude Code: its record, and the translation of its hooks and transcripts. Pure.
 
 The transcript is not documented, so unknown lines are skipped. It has a line for each block of a message,
-each with the usage of the message so far; `MessageUsage` counts a message once. At PreToolUse the transcript
-is behind, and it never has a call that the client itself refuses.
+each with the message's usage so far; `MessageUsage` counts each message once. At PreToolUse, the transcript
+lags behind. It never contains calls that the client itself refuses.
 """
 
 from __future__ import annotations
@@ -60,17 +60,17 @@ _READING_TOOLS: Final = frozenset(
 )
 """Tools that change no file. Subagents report their own calls."""
 _SETTINGS: Final = ".claude/settings.local.json"
-"""The settings of one person, which a project does not share."""
+"""The settings of one person, which are not shared with a project."""
 _SETTINGS_OPTION: Final = "--settings"
 _END_OF_OPTIONS: Final = "--"
 _DAY: Final = 86_400
 _FAILED: Final = ("error", "message")
 _SYNTHETIC: Final = "<synthetic>"
-"""The model of messages that the client itself inserts after an interrupted turn."""
+"""The model in messages that the client itself inserts after an interrupted turn."""
 
 
 def translate_hook(event: Event) -> tuple[ClientEvent, ...]:
-    """Return what the hook ``event`` reports, nothing if nothing of it is recorded."""
+    """Return the client events in the hook ``event``, none if nothing in it is recorded."""
     name, call = text_of(event, "hook_event_name"), text_of(event, "tool_use_id")
     if name == "UserPromptSubmit":
         return (PromptSubmitted(text_of(event, "prompt"), key=_key("prompt", text_of(event, "prompt_id"))),)
@@ -101,7 +101,7 @@ def _finished(event: Mapping[str, Json], result: str) -> CallFinished:
 
 
 def translate_line(line: Event) -> tuple[ClientEvent, ...]:
-    """Return what the ``line`` of a transcript reports: messages, usage, and results of calls."""
+    """Return the client events in ``line``, a line of a transcript: messages, usage, and results of calls."""
     message = object_of(line, "message")
     is_own = line.get("isApiErrorMessage") or message.get("model") == _SYNTHETIC
     if line.get("type") == "assistant" and not is_own:
@@ -149,7 +149,8 @@ def _key(kind: str, key: str) -> str:
 
 
 def describe_use(event: Event) -> ToolUse:
-    """Return what the call of ``event`` does to files; once it is made, what it has done."""
+    """Return the effects of the call of ``event`` on files: the intended effects before the call, the actual
+    effects after it."""
     tool, given = text_of(event, "tool_name"), object_of(event, "tool_input")
     done = object_of(event, "tool_response")
     path = absolute_path(event, text_of(given, "file_path") or text_of(given, "notebook_path"))
@@ -158,7 +159,8 @@ def describe_use(event: Event) -> ToolUse:
     if tool == "Read":
         return ToolUse("read", path=path)
     if tool == "Write":
-        # It refuses another text than the model's, because it compares the file with its own reading again.
+        # The client refuses a text that differs from the model's, because it compares the file with its own
+        # earlier read.
         text = text_of(done if "content" in done else given, "content")
         return ToolUse("write", (FileWrite(path, WholeText(text)),))
     if tool == "Edit":
@@ -171,7 +173,7 @@ def describe_use(event: Event) -> ToolUse:
 
 
 def describe_result(event: Event) -> ToolResult:
-    """Return what the call of ``event`` has done."""
+    """Return the actual effects of the call of ``event``."""
     if text_of(event, "hook_event_name") == "PostToolUseFailure":
         return ToolResult(is_failed=True)
     response = object_of(event, "tool_response")
@@ -190,7 +192,7 @@ def describe_result(event: Event) -> ToolResult:
 
 
 def replace_texts(event: Event, texts: Sequence[NewText]) -> Mapping[str, Json]:
-    """Return the arguments of the call of ``event``, of the tool ``Write``, with another text."""
+    """Return the arguments of the call of ``event``, a call of the tool ``Write``, with the replaced text."""
     (new,) = texts
     return {**object_of(event, "tool_input"), "content": new.text}
 
@@ -211,14 +213,17 @@ def _resume_turn(text: str) -> HookAnswer:
 
 def _entry_fields(event: str, is_strict: bool) -> Mapping[str, Json]:
     if event == STOP:
-        # The hook waits while the client is idle, and starts a turn when something comes for the agent.
+        # The hook waits while the client is idle, and starts a turn when something arrives for the agent.
         return {"asyncRewake": True}
     return {"onFailure": "block"} if is_strict and event in HOLDING else {}
 
 
 def _describe_launch(parts: LaunchParts, given: Sequence[str], environment: Mapping[str, str]) -> LaunchWords:
-    """Return the words that start Claude Code. Settings that the person gives by ``--settings`` are merged
-    with ours, because Claude Code reads only the last ones."""
+    """Return the command line that starts Claude Code.
+
+    Settings in the person's ``--settings`` are merged with ours, because Claude Code only reads the last
+    option.
+    """
     arguments, own = _take_settings(given)
     ours: dict[str, Json] = {"hooks": parts.hooks, "env": parts.environment}
     try:
@@ -226,7 +231,7 @@ def _describe_launch(parts: LaunchParts, given: Sequence[str], environment: Mapp
     except ValueError as error:
         raise ValueError(_SETTINGS_OPTION) from error
     server: Json = {"mcpServers": parts.servers}
-    # The option for servers takes several values, so another option has to follow it.
+    # The option for servers takes several values, so another option must follow it.
     files = (
         "--mcp-config",
         parts.keep(_as_json(server), ".json"),
@@ -237,7 +242,7 @@ def _describe_launch(parts: LaunchParts, given: Sequence[str], environment: Mapp
 
 
 def _take_settings(given: Sequence[str]) -> tuple[list[str], Mapping[str, Json]]:
-    """Return the arguments without ``--settings``, and the settings that it names. Raises ValueError."""
+    """Return the arguments without ``--settings``, and the settings in that option. Raises ValueError."""
     end = given.index(_END_OF_OPTIONS) if _END_OF_OPTIONS in given else len(given)
     kept: list[str] = []
     value = None
@@ -254,7 +259,7 @@ def _take_settings(given: Sequence[str]) -> tuple[list[str], Mapping[str, Json]]
 
 
 def _read_settings(value: str) -> Mapping[str, Json]:
-    """Return the settings that ``value`` contains or names. Raises ValueError."""
+    """Return the settings in ``value``: JSON, or the path of a file. Raises ValueError."""
     try:
         if not value.lstrip().startswith("{"):
             with open(value, encoding="utf-8") as file:

@@ -26,27 +26,28 @@ import sys
 import time
 
 VERSION = "0.3.0.dev0"
-"""The version of Watchroom. An older service ends when it is asked by a newer program."""
+"""The version of Watchroom. If a newer program connects to an older service, that service ends."""
 PROTOCOL = 1
-"""The version of the requests to the service."""
+"""The version of the service's request format."""
 UNANSWERED = "--unanswered"
-"""The option that reports to ``watchroom hook`` that the service runs and does not answer."""
+"""The option that tells ``watchroom hook`` that the service is running but does not answer."""
 MAX_EVENT_BYTES = 20_000_000
 BEAT_SECONDS = 2.0
 """Seconds between the blank lines of a service that is still waiting."""
 INPUT_SECONDS = 5.0
-"""Seconds in which an event has to arrive."""
+"""Timeout for reading an event, in seconds."""
 SILENCE_SECONDS = 5.0
-"""Seconds without a byte after which a service is taken to be stopped."""
+"""Seconds without a byte after which a service counts as stopped."""
 _CONNECT_SECONDS = 2.0
 _START_SECONDS = 10.0
-"""Timeout for the start of a service."""
+"""Timeout for the start of a service, in seconds."""
 _HOOK_START_SECONDS = 5.0
-"""The same for a hook, which can do without."""
+"""Timeout for the start of a service for a hook, in seconds. A hook can also work without a service."""
 _START_AGAIN_SECONDS = 2.0
-"""Seconds after which a service that does not serve is started again."""
+"""Seconds after which a service that does not respond is started again."""
 LOCK = "service.lock"
-"""The file in the runtime folder that a service keeps locked: its process, its start and its version."""
+"""The file in the runtime folder that a service keeps locked. It has the service's process, start time and
+version."""
 _KEPT = (
     "HOME",
     "PATH",
@@ -60,18 +61,18 @@ _KEPT = (
     "SSL_CERT_DIR",
 )
 _KEPT_BEGINNINGS = ("LC_", "XDG_", "PG", "WATCHROOM_")
-"""Environment variables of a service."""
+"""Prefixes of environment variables that are passed to a service."""
 _ABSENT = (errno.ENOENT, errno.ECONNREFUSED)
-"""The errors of a socket that nobody serves."""
+"""The errors of a socket without a server."""
 _RETRY_SECONDS = 0.02
 _HOLDING = ("PreToolUse", "PermissionRequest")
 _MAX_AGE = 86_400.0
 _SHELLS = (b"sh", b"bash", b"dash", b"zsh", b"ksh", b"ash", b"busybox")
 _MAX_SHELLS = 8
 _TRIES = 3
-"""Services that a hook asks if they end before they answer."""
+"""Maximum number of services that a hook asks if they end before they answer."""
 _MAX_PATH = 100
-"""Bytes in the path of a socket. The system's limit is about 107."""
+"""Maximum bytes of a socket's path. The system's limit is about 107."""
 _MAX_HEAD = 65_536
 _PIECE = 1 << 16
 _MAX_LINE = 32 * 1024 * 1024
@@ -84,7 +85,7 @@ _LOADED = time.monotonic()
 
 
 def main(command: list[str]) -> int:
-    """Do what ``command`` does. Return the exit status."""
+    """Run the command line ``command``. Return the exit status."""
     at = next(at for at, word in enumerate(command) if word in ("hook", "mcp"))
     return run_hook(command, at) if command[at] == "hook" else Relay(command, at).run()
 
@@ -93,7 +94,7 @@ def main(command: list[str]) -> int:
 
 
 def runtime_folder() -> str:
-    """Return the folder of this user's service, which may not exist yet."""
+    """Return the folder of this user's service. It may not exist yet."""
     uid = os.getuid()
     base = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{uid}"
     folder = os.path.join(base, "watchroom")
@@ -118,7 +119,7 @@ def make_runtime_folder() -> str:
 
 
 def check_runtime_folder() -> None:
-    """Raise OSError if `runtime_folder` does not exist, or if other users have access to it: they could
+    """Raise OSError if `runtime_folder` does not exist, or if other users have access to it. Such users could
     answer in place of the service."""
     folder = runtime_folder()
     found = os.lstat(folder)
@@ -127,7 +128,7 @@ def check_runtime_folder() -> None:
 
 
 def connect(program: list[str], seconds: float = _START_SECONDS) -> socket.socket:
-    """Return a connection to the service. Start the service by ``program`` if none runs. Raises OSError."""
+    """Return a connection to the service. If none is running, start it with ``program``. Raises OSError."""
     until, next_start = time.monotonic() + seconds, 0.0
     while True:
         try:
@@ -145,7 +146,7 @@ def connect(program: list[str], seconds: float = _START_SECONDS) -> socket.socke
 
 
 def open_connection() -> socket.socket:
-    """Return a connection to the service that runs. Raises OSError."""
+    """Return a connection to the running service. Raises OSError."""
     check_runtime_folder()
     connection = socket.socket(socket.AF_UNIX)
     connection.settimeout(_CONNECT_SECONDS)
@@ -158,8 +159,8 @@ def open_connection() -> socket.socket:
 
 
 def start_service(program: list[str], seconds: float) -> None:
-    """Start ``watchroom service`` in its own session. Wait until it serves, has ended, or ``seconds`` are
-    over. Raises OSError if the program cannot be executed."""
+    """Start ``watchroom service`` in its own session. Wait until it is ready, has ended, or ``seconds`` have
+    passed. Raises OSError if the program cannot be executed."""
     reads, writes = os.pipe()
     child = os.fork()
     if not child:
@@ -169,7 +170,7 @@ def start_service(program: list[str], seconds: float) -> None:
     waiting = select.poll()
     waiting.register(reads, select.POLLIN)
     try:
-        # The service closes its standard output when it serves.
+        # The service closes its standard output when it is ready.
         failure = os.read(reads, 16) if waiting.poll(seconds * 1000) else b""
     finally:
         os.close(reads)
@@ -178,7 +179,7 @@ def start_service(program: list[str], seconds: float) -> None:
 
 
 def _execute_service(program: list[str], output: int) -> None:
-    """Execute the service in a grandchild, for whose end nobody waits. Does not return."""
+    """Execute the service in a grandchild process, so that nobody must wait for its end. Does not return."""
     try:
         if os.fork() == 0:
             os.setsid()
@@ -195,8 +196,8 @@ def _execute_service(program: list[str], output: int) -> None:
 
 
 def service_environment() -> dict[str, str]:
-    """Return the environment of a service. It outlives the client that starts it, so it gets neither the
-    client's secrets nor its marks."""
+    """Return the environment of a service. The service outlives the client that starts it, so it gets neither
+    the client's secrets nor its marks."""
     kept = {
         name: each for name, each in os.environ.items() if name in _KEPT or name.startswith(_KEPT_BEGINNINGS)
     }
@@ -205,8 +206,8 @@ def service_environment() -> dict[str, str]:
 
 
 def service_process() -> tuple[int, float]:
-    """Return the process of this user's service and its start, as the service has recorded them. Zeros if
-    none has run."""
+    """Return the process id and the start time of this user's service, as recorded by the service. Zeros if
+    no service has run."""
     try:
         check_runtime_folder()
         with open(os.path.join(runtime_folder(), LOCK), encoding="ascii") as file:
@@ -219,7 +220,7 @@ def service_process() -> tuple[int, float]:
 def request(
     method: str, path: str, fields: list[tuple[str, str]], body: bytes = b"", more: str = ""
 ) -> bytes:
-    """Return an HTTP request to the service with the query ``fields``. ``more``: further header lines."""
+    """Return an HTTP request to the service with the query ``fields``. ``more``: additional header lines."""
     target = request_target(path, fields)
     head = f"{method} {target} HTTP/1.1\r\nHost: w\r\nContent-Length: {len(body)}\r\n{more}\r\n"
     return head.encode("ascii") + body
@@ -231,7 +232,7 @@ def request_target(path: str, fields: list[tuple[str, str]]) -> str:
 
 
 def ask(method: str, path: str, seconds: float, fields: list[tuple[str, str]] | None = None) -> bytes:
-    """Return the answer of the service, which is not started. Raises OSError, ValueError."""
+    """Return the answer of the running service. It is not started. Raises OSError, ValueError."""
     with open_connection() as connection:
         connection.sendall(request(method, path, fields or []))
         stream = Stream(connection, seconds)
@@ -254,8 +255,8 @@ def read_head(stream: Stream) -> int:
 
 
 class Stream:
-    """Reads from ``connection``. Every byte has to come within ``seconds`` of the one before. Raises
-    TimeoutError, and ConnectionError at the end of the stream."""
+    """Reads from ``connection``. The timeout for each byte is ``seconds``. Raises TimeoutError, and
+    ConnectionError at the end of the stream."""
 
     def __init__(self, connection: socket.socket, seconds: float | None) -> None:
         self._connection = connection
@@ -286,7 +287,7 @@ class Stream:
 
 
 def read_chunks(stream: Stream) -> bytes:
-    """Return the body of a response in chunks, to its end. Raises OSError, ValueError."""
+    """Return the complete body of a chunked response. Raises OSError, ValueError."""
     body = b""
     while size := int(stream.until(b"\r\n"), 16):
         body += stream.exactly(size)
@@ -299,8 +300,8 @@ def read_chunks(stream: Stream) -> bytes:
 
 
 def run_hook(command: list[str], at: int) -> int:
-    """Handle the event on standard input as ``command`` would, a hook from the word ``at``. Return the exit
-    status."""
+    """Handle the event on standard input like the hook in ``command``, whose words begin at ``at``. Return
+    the exit status."""
     event = read_event()
     is_holding = parse_event(event).get("hook_event_name") in _HOLDING
     if is_holding:
@@ -315,7 +316,7 @@ def run_hook(command: list[str], at: int) -> int:
         except TimeoutError:
             return _become([*command, UNANSWERED], event)
         except ConnectionError:
-            # The service has ended. The next one continues, and records nothing twice.
+            # The service has ended. The next service continues, and records nothing twice.
             continue
         except (OSError, ValueError):
             break
@@ -333,7 +334,7 @@ def _ask_about(program: list[str], fields: list[tuple[str, str]], event: bytes) 
 
 
 def _print_answer(command: list[str], event: bytes, status: int, answer: bytes) -> int:
-    """Print the answer of the service. Return the exit status."""
+    """Print the service's answer. Return the exit status."""
     said = parse_event(answer) if status == _OK else {}
     if said.keys() == {"said", "error", "status"}:
         sys.stdout.write(str(said["said"]))
@@ -341,14 +342,14 @@ def _print_answer(command: list[str], event: bytes, status: int, answer: bytes) 
         sys.stdout.flush()
         return int(str(said["status"]))
     if status == _UNREADABLE:
-        # Status 2 refuses a call that nobody could read.
+        # Exit status 2 refuses a call that could not be parsed.
         sys.stderr.buffer.write(answer + b"\n")
         return 2
     return _become(command, event)
 
 
 def _absolute(root: str) -> str:
-    """Return the folder ``root`` as an absolute path. The address of a database stays as it is."""
+    """Return the folder ``root`` as an absolute path. The address of a database is returned unchanged."""
     return root if "://" in root else os.path.abspath(root)
 
 
@@ -364,8 +365,8 @@ def _options(words: list[str]) -> list[tuple[str, str]]:
 
 
 def read_event(file: int = 0, seconds: float = INPUT_SECONDS) -> bytes:
-    """Read the JSON object on the descriptor ``file``: up to its end, the end of the input, or for
-    ``seconds`` seconds. Clients may keep the input open."""
+    """Read the JSON object on the descriptor ``file``: until it is complete, until the end of the input, or
+    for ``seconds`` seconds. Clients may keep the input open."""
     read = bytearray()
     until = time.monotonic() + seconds
     waiting = select.poll()
@@ -376,7 +377,7 @@ def read_event(file: int = 0, seconds: float = INPUT_SECONDS) -> bytes:
             break
         piece = os.read(file, 1 << 20)
         read += piece
-        # Parsing is slow, so it is tried only if the text ends like an object.
+        # Parsing is slow, so it is only tried if the text ends like an object.
         if not piece or (piece.rstrip().endswith(b"}") and _is_whole(read)):
             break
     return bytes(read)
@@ -391,7 +392,7 @@ def _is_whole(read: bytes | bytearray) -> bool:
 
 
 def parse_event(event: bytes) -> dict[str, object]:
-    """Return the fields of ``event``, empty if it is no JSON object."""
+    """Return the fields of ``event``, empty if it is not a JSON object."""
     try:
         fields = json.loads(event)
     except (ValueError, RecursionError):
@@ -400,21 +401,24 @@ def parse_event(event: bytes) -> dict[str, object]:
 
 
 def age() -> float:
-    """Return the seconds since this process started, or the shell whose command it is, which may have waited
-    for a service before. If the system does not report the start: since this module was loaded. A program
-    that was executed by another (exec) has that program's start."""
+    """Return the seconds since the start of this process, or of the shell that runs it as a command. The
+    shell may have waited for a service before.
+
+    If the system does not report the start, return the seconds since this module was loaded. A process keeps
+    its start time across exec.
+    """
     loaded = time.monotonic() - _LOADED
     try:
         began = _start_of_command() / os.sysconf("SC_CLK_TCK")
         since = time.clock_gettime(time.CLOCK_BOOTTIME) - began
     except (OSError, ValueError, IndexError, AttributeError):
         return loaded
-    # In a namespace with another clock the difference is meaningless.
+    # In a namespace with another clock, the difference is meaningless.
     return since if 0 <= since <= loaded + _MAX_AGE else loaded
 
 
 def _start_of_command() -> int:
-    """Return the start, in clock ticks, of this process or of the eldest shell above it that was given a
+    """Return the start, in clock ticks, of this process or of its outermost shell ancestor that runs a
     command. Raises OSError, ValueError, IndexError."""
     above, started = _read_stat("self")
     for _ in range(_MAX_SHELLS):
@@ -434,8 +438,8 @@ def _read_stat(pid: str) -> tuple[str, int]:
 
 
 def _refuse(*_: object) -> None:
-    """Refuse the call and end this process. A client that ends a late hook ignores this; the refusal is for
-    anybody else who ends the hook."""
+    """Refuse the call and end this process. A client that ends a late hook ignores the refusal. It matters if
+    anyone else ends the hook."""
     sys.stderr.write("watchroom hook: ended before it was answered\n")
     sys.stderr.flush()
     os._exit(2)
@@ -443,7 +447,7 @@ def _refuse(*_: object) -> None:
 
 def _become(command: list[str], event: bytes) -> int:
     """Execute the command in place of this program, with the event as its input."""
-    # This module is slow to load.
+    # This module loads slowly.
     import tempfile
 
     try:
@@ -454,7 +458,7 @@ def _become(command: list[str], event: bytes) -> int:
             os.execvp(command[0], command)  # noqa: S606  # the command that the hook is given
     except OSError as error:
         sys.stderr.write(f"{command[0]}: {error.strerror}\n")
-    # Status 2 refuses the call.
+    # Exit status 2 refuses the call.
     return 2 if "--strict" in command else 1
 
 
@@ -462,11 +466,11 @@ def _become(command: list[str], event: bytes) -> int:
 
 
 class Relay:
-    """Passes the lines of a client to the service, and those of the service to the client. ``command`` is
-    that of a server, from the word ``at``.
+    """Passes lines from the client to the service, and from the service to the client. ``command``: a
+    server's command, whose words begin at ``at``.
 
-    If the service ends, requests without an answer get an error: whether they were carried out is not known,
-    and a repetition could do them twice. Then the relay continues with a new service.
+    If the service ends, unanswered requests get an error: they may have been carried out, and a repetition
+    could run them twice. Then the relay continues with a new service.
     """
 
     def __init__(self, command: list[str], at: int) -> None:
@@ -476,13 +480,14 @@ class Relay:
         self._from_service = Lines()
         self._to_service = bytearray()
         self._open: dict[str, object] = {}
-        """The ids of the client's requests without an answer, by their JSON."""
+        """The ids of the client's unanswered requests, by their JSON."""
         self._hello = b""
-        """The client's first request, which every service has to get."""
+        """The client's first request, which every new service must receive."""
         self._hello_id: object = None
         self._is_initialized = False
         self._is_repeating = False
-        """The next answer to the first request is not for the client, which has one."""
+        """Whether the next answer to the first request is dropped, because the client already has an
+        answer."""
 
     def run(self) -> int:
         """Relay until the client closes standard input. Return the exit status."""
@@ -501,7 +506,7 @@ class Relay:
         return 1
 
     def _connect(self) -> socket.socket:
-        """Return a connection to a service that has got the first messages. Raises OSError, ValueError,
+        """Return a connection to a service that has received the first messages. Raises OSError, ValueError,
         `_RefusedError`."""
         until = time.monotonic() + _START_SECONDS
         while True:
@@ -528,10 +533,11 @@ class Relay:
         return connection
 
     def _relay(self, connection: socket.socket) -> bool:
-        """Relay until the service ends (return True) or the client does (return False)."""
+        """Relay until the service ends (return True) or the client ends (return False)."""
         waiting = select.poll()
         while True:
-            # The client waits while the service does not read, and until a new service is initialized.
+            # The client must wait while the service does not read, and while a new service is being
+            # initialized.
             is_full = len(self._to_service) > _PIECE or self._is_repeating
             waiting.register(0, 0 if is_full else select.POLLIN)
             wanted = select.POLLIN | (select.POLLOUT if self._to_service else 0)
@@ -557,7 +563,8 @@ class Relay:
                 self._pass_to_service(piece)
 
     def _lose_service(self) -> None:
-        """Answer the requests that the service has not answered, but for the first one, which is repeated."""
+        """Answer the client's unanswered requests with an error, except the first request, which is
+        repeated."""
         for key, number in [*self._open.items()]:
             if self._is_initialized or number != self._hello_id:
                 del self._open[key]
@@ -589,11 +596,11 @@ class Relay:
 
 
 class _RefusedError(Exception):
-    """The service does not serve this client. The text says why."""
+    """The service refuses this client. The text has the reason."""
 
 
 class Lines:
-    """Cuts pieces of a stream into lines."""
+    """Splits pieces of a stream into lines."""
 
     def __init__(self) -> None:
         self._rest = bytearray()

@@ -1,13 +1,14 @@
-"""Find what is left of an attached client: the client itself, and processes that it has started.
+"""Finds remaining processes of an attached client: the client itself, and processes that it has started.
 
 Evidence comes in two grades.
 
-- **Certain**: the client, its descendants, processes of the group or session that it leads, and descendants
-  that were seen while they were beneath it.
-- **Possible**: a process with the mark of the agent's commands, and a process without a parent (it forked
-  twice) in the client's control group that began while the client ran.
+- **Certain**: the client, its descendants, processes of the group or session that it leads, and processes
+  that were seen as its descendants earlier.
+- **Possible**: a process with the mark of the agent's commands, and an orphaned process in the client's
+  control group that began while the client ran.
 
-A process without any of these is not found. Only a process namespace proves that there is none.
+A process without any of this evidence is not found. Only a process namespace proves that there is no such
+process.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
 
 GONE: Final = "client_gone"
-"""The tool of the row that records what was left of a client when it had ended."""
+"""The tool of the row that records the processes that remained after a client's end."""
 ATTACHMENT: Final = "attachment"
 PID: Final = "pid"
 STARTED: Final = "started"
 LEFT: Final = "left"
-"""Names in the detail of rows about a client's process."""
+"""Fields in the detail of rows about a client's process."""
 _MACHINE: Final = "machine"
 _BOOT: Final = "boot"
 _NAMESPACE: Final = "namespace"
@@ -43,25 +44,25 @@ _SESSION: Final = "process_session"
 _PLACE: Final = "place"
 _UNTIL: Final = "until"
 _MAX_SEEN: Final = 1000
-"""Descendants of one client that are remembered."""
+"""Maximum number of descendants of a client that are kept."""
 _REAPERS: Final = ("systemd", "init", "tini", "dumb-init", "docker-init")
-"""Programs, besides process 1, that become the parent of a process whose parent has ended."""
+"""Programs, besides process 1, that become the parent of orphaned processes."""
 
 _PLACES: Final = (
     *("TMUX_PANE", "STY", "SSH_TTY", "SSH_CONNECTION", "TERM_SESSION_ID", "ITERM_SESSION_ID", "WINDOWID"),
     *("KONSOLE_DBUS_SESSION", "KITTY_WINDOW_ID", "WEZTERM_PANE", "ALACRITTY_WINDOW_ID", "XDG_SESSION_ID"),
 )
-"""Environment variables that identify the terminal in which a process was started."""
+"""Environment variables that identify the terminal of a process."""
 
 Known = tuple[int, float]
-"""A process: its number and start time."""
+"""A process, by its id and start time."""
 
 
 class ClientTrace(NamedTuple):
-    """A client's process, as rows describe it.
+    """A client's process as recorded in rows.
 
-    - ``pid``, ``started``: its number and start time
-    - ``machine``, ``boot``, ``namespace``: where it runs
+    - ``pid``, ``started``: its id and start time
+    - ``machine``, ``boot``, ``namespace``: the place where it runs
     - ``control_group``, ``place``: checksums of its control group and of its terminal
     - ``session``: its process session
     """
@@ -77,7 +78,7 @@ class ClientTrace(NamedTuple):
 
 
 class Leftover(NamedTuple):
-    """A process that still runs. ``is_certain``: it belongs to the client, else it possibly does."""
+    """A process that is still running. ``is_certain``: whether it certainly belongs to the client."""
 
     pid: int
     started: float
@@ -86,7 +87,7 @@ class Leftover(NamedTuple):
 
 
 def describe_process(platform: Platform, pid: int, started: float) -> dict[str, Json]:
-    """Return what a row records of the client's process ``pid`` that started at ``started``."""
+    """Return the data that rows record about the client's process ``pid``, which started at ``started``."""
     scope = platform.process_scope(pid)
     try:
         session = os.getsid(pid)
@@ -113,8 +114,8 @@ def _checksum(text: str) -> str:
 
 
 def find_trace(workspace: Workspace, path: str) -> ClientTrace | None:
-    """Return the process of the attached client of the session at ``path``, as rows of ``workspace`` describe
-    it; None if it is not known."""
+    """Return the process of the attached client of the session at ``path``, as recorded in rows of
+    ``workspace``; None if unknown."""
     agent, journal = path.partition("/")[0], workspace.journal
     rows = (journal.last_note("session", path, agent, CONTINUE), journal.version("session", path, 1))
     for row in rows:
@@ -129,21 +130,21 @@ def find_trace(workspace: Workspace, path: str) -> ClientTrace | None:
 
 
 def find_process(workspace: Workspace, path: str) -> ClientProcess | None:
-    """Return the process of the attached client of the session at ``path``, by the rows of ``workspace``;
-    None if it is not known."""
+    """Return the process of the attached client of the session at ``path``, according to the rows of
+    ``workspace``; None if unknown."""
     trace = find_trace(workspace, path)
     return None if trace is None else ClientProcess(trace.pid, trace.started, workspace.platform)
 
 
 class SeenDescendants:
-    """The descendants of the client ``process`` that were seen below it. They may lose their parent later."""
+    """The descendants of the client ``process`` that were seen so far. They may lose their parent later."""
 
     def __init__(self, process: ClientProcess) -> None:
         self._process = process
         self._seen: dict[int, float] = {}
 
     def look(self) -> None:
-        """Remember the current descendants."""
+        """Record the current descendants."""
         platform = self._process.platform
         found, todo = set[int](), [self._process.pid]
         while todo and len(found) < _MAX_SEEN:
@@ -156,7 +157,7 @@ class SeenDescendants:
             self._seen[pid] = platform.process_start(pid)
 
     def left(self) -> list[Known]:
-        """Return the remembered processes that still run."""
+        """Return the recorded processes that are still running."""
         platform, service = self._process.platform, service_process()
         return [
             (pid, started)
@@ -166,7 +167,7 @@ class SeenDescendants:
 
 
 class ProcessView:
-    """A snapshot of the processes of this machine, and the search for those of clients of ``workspace``."""
+    """A snapshot of the processes of this machine, and a search for processes of clients of ``workspace``."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -174,14 +175,14 @@ class ProcessView:
 
     @cached_property
     def _all(self) -> dict[int, ProcessInfo]:
-        # The service belongs to no client, although the first client has started it.
+        # The service does not belong to a client, although the first client started it.
         service = service_process()
         processes = self._platform.processes()
         return {each.pid: each for each in processes if each.started and (each.pid, each.started) != service}
 
     @cached_property
     def _own(self) -> set[int]:
-        """This process and its ancestors."""
+        """Return this process and its ancestors."""
         found, pid = set[int](), os.getpid()
         while pid in self._all and pid not in found:
             found.add(pid)
@@ -194,7 +195,10 @@ class ProcessView:
 
     def is_elsewhere(self, trace: ClientTrace) -> bool:
         """Return whether the client of ``trace`` runs, or ran, on another machine or in another process
-        namespace. Rows of earlier versions do not record that; their clients count as local."""
+        namespace.
+
+        Rows of earlier versions do not record this; their clients count as local.
+        """
         if not trace.boot:
             return False
         is_same_boot = trace.boot == self._platform.boot_id()
@@ -203,9 +207,9 @@ class ProcessView:
     def find_left(
         self, path: str, trace: ClientTrace, *, client_counts: bool = True
     ) -> list[Leftover] | None:
-        """Return what is left of the client of the session at ``path``.
+        """Return the remaining processes of the client of the session at ``path``.
 
-        None: that cannot be seen, because the client is elsewhere or the system does not list processes.
+        None if they are not visible: the client is elsewhere, or the system does not list processes.
         """
         if not self._namespace or self.is_elsewhere(trace):
             return None
@@ -224,7 +228,7 @@ class ProcessView:
 
     def _find_certain(self, trace: ClientTrace, known: Iterable[Known]) -> set[int]:
         roots = {pid for pid, started in (*known, (trace.pid, trace.started)) if self._is_there(pid, started)}
-        # A process number is not reused while a group or a session has it as its id.
+        # A process id is not reused while it is the id of a group or a session.
         roots |= {
             each.pid
             for each in self._all.values()
@@ -252,17 +256,17 @@ class ProcessView:
         is_orphan = self._is_orphan(process) and self._is_of_session(process, trace)
         marked = self._platform.environment(process.pid)
         if marked is None:
-            # The environment cannot be read, so only the other evidence counts.
+            # The environment cannot be read, so only other evidence counts.
             return is_orphan and process.owner == os.getuid() and self._is_of_group(process, trace)
         place = _place_of(marked)
         if place and trace.boot and place != trace.place:
             # It was started in another terminal.
             return False
         mark = marked.get(AGENT_VARIABLE)
-        # The mark of an agent that the service has named tells nothing: another client has the same.
+        # The mark of an agent named by the service proves nothing, because other clients have the same mark.
         if mark is not None and not is_unnamed(mark):
             named = parse_mark(mark)
-            # A mark of several agents is not enough: a process with a parent is found below its client.
+            # A mark with several agents is not enough. A process with a parent is found below its client.
             return agent in named and (len(named) == 1 or is_orphan)
         is_within = until == 0 or process.started <= until
         return is_orphan and is_within and process.owner == os.getuid() and self._is_of_group(process, trace)
@@ -274,8 +278,9 @@ class ProcessView:
         )
 
     def _is_of_session(self, process: ProcessInfo, trace: ClientTrace) -> bool:
-        """Return whether ``process`` can descend from the client. A process inherits its session or begins a
-        new one, so a session that is older than the client, and not the client's, excludes it."""
+        """Return whether ``process`` can be a descendant of the client. A process inherits its session or
+        starts a new one. So a session that is older than the client, and is not the client's session,
+        excludes this."""
         if process.session == trace.session:
             return True
         leader = self._all.get(process.session)
@@ -287,14 +292,17 @@ class ProcessView:
 
 
 def _name(process: ProcessInfo) -> str:
-    """Return the name of a process with its first arguments, for people."""
+    """Return the name of a process with its first arguments, for display."""
     words = [os.path.basename(each) for each in process.arguments[:3] if each]
     return validation.escape_unstorable(" ".join(words), 50) or "?"
 
 
 def record_gone(workspace: Workspace, path: str, trace: ClientTrace, seen: Iterable[Known]) -> Row:
-    """Record that the client of the session at ``path`` has ended, and which of the processes that were
-    ``seen`` below it are left. Those of an earlier such row are included. Raises `JournalError`."""
+    """Record that the client of the session at ``path`` has ended, and the remaining processes.
+
+    ``seen``: processes seen below the client. Processes in an earlier such row are included. Raises
+    `JournalError`.
+    """
     known, until = _read_gone(workspace, path, trace)
     platform = workspace.platform
     left: list[Json] = [
@@ -312,7 +320,8 @@ def record_gone(workspace: Workspace, path: str, trace: ClientTrace, seen: Itera
 
 
 def _read_gone(workspace: Workspace, path: str, trace: ClientTrace) -> tuple[list[Known], float]:
-    """Return what was left of the client when it had ended, and the time of that, 0 if no row records it."""
+    """Return the processes that remained after the client's end, and the time of that record; 0 if no row
+    records it."""
     row = workspace.journal.last_note("session", path, path.partition("/")[0], GONE)
     detail: Mapping[str, Json] = row.detail if row is not None else {}
     if (detail.get(PID), detail.get(STARTED)) != (trace.pid, trace.started):
@@ -328,7 +337,7 @@ def _read_gone(workspace: Workspace, path: str, trace: ClientTrace) -> tuple[lis
 
 
 def describe_left(left: Collection[Leftover] | None, texts: Catalogue) -> str:
-    """Return a sentence about what is ``left`` of a client."""
+    """Return a sentence about the remaining processes ``left`` of a client."""
     if left is None:
         return texts("stop.unseen")
     named = {

@@ -1,7 +1,7 @@
-"""Codex: its record, and what its hooks and rollout files report. Pure.
+"""Codex: its record, and the translation of its hooks and rollout files. Pure.
 
 The rollout file is not documented, so unknown lines are skipped. Usage comes from the hook after each request
-to the model; its count of input includes what was read from the cache.
+to the model. Its input count includes cached tokens.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _CONFIG: Final = ".codex/config.toml"
 
 
 def translate_hook(event: Event) -> tuple[ClientEvent, ...]:
-    """Return what the hook ``event`` reports, nothing if nothing of it is recorded."""
+    """Return the client events in the hook ``event``, none if nothing in it is recorded."""
     name, call = text_of(event, "hook_event_name"), text_of(event, "tool_use_id")
     if name == "UserPromptSubmit":
         turn = text_of(event, "turn_id")
@@ -71,7 +71,7 @@ def translate_hook(event: Event) -> tuple[ClientEvent, ...]:
 
 
 def translate_line(line: Event) -> tuple[ClientEvent, ...]:
-    """Return what the ``line`` of a rollout file reports: the messages of the model."""
+    """Return the client events in ``line``, a line of a rollout file: the messages of the model."""
     payload = object_of(line, "payload")
     is_message = line.get("type") == "response_item" and payload.get("type") == "message"
     if not is_message or payload.get("role") != "assistant":
@@ -84,7 +84,7 @@ def translate_line(line: Event) -> tuple[ClientEvent, ...]:
 
 
 def describe_use(event: Event) -> ToolUse:
-    """Return what the call of ``event`` does to files."""
+    """Return the intended effects of the call of ``event`` on files."""
     tool, given = text_of(event, "tool_name"), object_of(event, "tool_input")
     if tool.startswith(OWN_TOOLS) or tool in _READING_TOOLS:
         return NOTHING
@@ -94,19 +94,20 @@ def describe_use(event: Event) -> ToolUse:
     writes = list_patch_writes(event, patch, shell.folder if shell else "") if patch else None
     if writes is None:
         return ToolUse("command", command=command, folder=text_of(event, "cwd"))
-    # Codex refuses a patch without files by itself.
+    # Codex itself refuses a patch without files.
     return ToolUse("write", writes, takes_texts=shell is None) if writes else NOTHING
 
 
 def _replace_texts(event: Event, texts: Sequence[NewText]) -> Mapping[str, Json]:
-    """Return the arguments of the patch of ``event`` with other texts."""
+    """Return the arguments of the call of ``event``, with ``texts`` in its patch."""
     given = object_of(event, "tool_input")
     name = "command" if text_of(given, "command") else "input"
     return {**given, name: replace_patch_texts(event, text_of(given, name), texts)}
 
 
 def describe_result(event: Event) -> ToolResult:
-    """Return what the call of ``event`` has done. Codex reports no call that failed before it began."""
+    """Return the actual effects of the call of ``event``. Codex does not report calls that failed before they
+    began."""
     return ToolResult()
 
 
@@ -121,7 +122,7 @@ def _usage_events(event: Event) -> tuple[ClientEvent, ...]:
 
 
 def _request_key(event: Event, used: UsageTotal) -> str:
-    """Return a key for the request to the model that ``event`` reports, empty if the turn is not known.
+    """Return a key for the model request reported by ``event``, empty if the turn is unknown.
 
     Requests have no id. A repeated report has the same turn and the same counts.
     """
@@ -136,7 +137,7 @@ def find_transcript(event: Event) -> str:
 
 
 def _describe_launch(parts: LaunchParts, given: Sequence[str], environment: Mapping[str, str]) -> LaunchWords:
-    """Return the words that start Codex. Its settings are words of their own, as TOML."""
+    """Return the command line that starts Codex. Its settings are separate words, as TOML."""
     settings = [(f"mcp_servers.{name}", each) for name, each in parts.servers.items()]
     settings += [(f"shell_environment_policy.set.{name}", each) for name, each in parts.environment.items()]
     settings += [(f"hooks.{event}", groups) for event, groups in parts.hooks.items()]
@@ -176,7 +177,7 @@ ADAPTER: Final = ClientAdapter(
         describe_use=describe_use,
         describe_result=describe_result,
         replace_texts=_replace_texts,
-        # It still asks its person, and its sandbox stays.
+        # Codex still asks its person, and its sandbox stays active.
         allows_changes=True,
     ),
     LaunchSupport(

@@ -1,4 +1,4 @@
-"""The entries in a client's configuration files that attach it to a workspace: build, find and remove them.
+"""Builds, finds and removes the entries in a client's configuration files that attach it to a workspace.
 Pure."""
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from watchroom.agents.clients.registry import hooks_of
 from watchroom.model import Json
 
 SERVER: Final = "watchroom"
-"""The name of our server among a client's MCP servers."""
+"""The name of Watchroom's server among a client's MCP servers."""
 AGENT_VARIABLE: Final = "WATCHROOM_AGENT"
-"""The environment variable of a client's commands that names its agent. See `format_mark`."""
+"""The environment variable of a client's commands that contains its agent. See `format_mark`."""
 _UNNAMED: Final = "*"
 _CLIENT: Final = "--client"
 _AGENT: Final = "--agent"
@@ -33,7 +33,7 @@ _SHOWN: Final = (START, PROMPT)
 
 
 class ClientConfiguration(NamedTuple):
-    """The contents of a client's files, by their paths from its project's folder: JSON objects, TOML
+    """The contents of a client's files, by their paths from the project's folder: JSON objects, and TOML
     tables."""
 
     json: Mapping[str, Mapping[str, Json]]
@@ -41,11 +41,11 @@ class ClientConfiguration(NamedTuple):
 
 
 class AttachedAs(NamedTuple):
-    """What an entry of ours is for.
+    """The purpose of an entry of Watchroom.
 
     - ``root``: the folder of the workspace
-    - ``agents``: each client works as one of these; empty: as an agent that the service names
-    - ``is_strict``: a call that nobody could check is refused
+    - ``agents``: each client works as one of these agents; empty: as an agent named by the service
+    - ``is_strict``: whether a call that could not be checked is refused
     """
 
     root: str
@@ -54,17 +54,17 @@ class AttachedAs(NamedTuple):
 
 
 class HookProgram(NamedTuple):
-    """How hooks are run.
+    """The programs that run hooks.
 
-    - ``program``: how ``watchroom`` is called, by absolute paths
-    - ``before``: the words in front of it, which make the small program of hooks and relays of it
-    - ``files``: the files that both need
-    - ``missing``: what a person reads if one of these is missing
-    - ``curl``, ``socket``: the path of curl(1), and of the service's socket. Hooks ask the service by it
-      first, because it starts in a third of the time. Empty: there is no curl
-    - ``timeout``: the words of timeout(1) before a command, empty if there is none
+    - ``program``: the words that call ``watchroom``, with absolute paths
+    - ``before``: the words before ``program`` that turn it into the small program for hooks and relays
+    - ``files``: the files that both programs need
+    - ``missing``: the text for a person if one of these files is missing
+    - ``curl``, ``socket``: the paths of curl(1) and of the service's socket. Hooks first try curl, because it
+      starts three times as fast. Empty if there is no curl
+    - ``timeout``: the words that call timeout(1) before a command, empty if it is not installed
     - ``common``: the hooks act only in working trees of the repository with this common git folder; empty:
-      everywhere. For files that a client reads in every folder
+      everywhere. Used for files that a client reads in every folder
     """
 
     program: Sequence[str]
@@ -78,9 +78,9 @@ class HookProgram(NamedTuple):
 
 
 class ClientEntries(NamedTuple):
-    """What a client needs to work as an agent.
+    """The entries that a client needs to work as an agent.
 
-    - ``server``: the entry of our MCP server
+    - ``server``: the entry of Watchroom's MCP server
     - ``mark``: the value of `AGENT_VARIABLE` for the agent's commands
     - ``hooks``: for each event, its groups of hooks
     """
@@ -91,7 +91,7 @@ class ClientEntries(NamedTuple):
 
 
 def build_entries(client: str, hook: HookProgram, attached: AttachedAs) -> ClientEntries:
-    """Return what ``client`` needs to work as ``attached`` describes."""
+    """Return the entries that ``client`` needs to work as ``attached`` describes."""
     support = hooks_of(client)
     root, agents, is_strict = attached
     named = [word for agent in agents for word in (_AGENT, agent)]
@@ -114,9 +114,12 @@ def build_entries(client: str, hook: HookProgram, attached: AttachedAs) -> Clien
 
 
 def build_configuration(client: str, hook: HookProgram, attached: AttachedAs) -> ClientConfiguration:
-    """Return the files with which ``client`` works as ``attached`` describes: the server, the hooks, and the
-    mark of the agent's commands. Without a named agent, only hooks and mark, because the server would be in a
-    file that a repository shares."""
+    """Return the configuration files with which ``client`` works as ``attached`` describes: the server, the
+    hooks, and the mark of the agent's commands.
+
+    Without a named agent, only hooks and mark are included, because the server would be in a file that a
+    repository shares.
+    """
     support = hooks_of(client)
     entries = build_entries(client, hook, attached)
     contents: list[tuple[Table, Mapping[str, Json]]] = [
@@ -144,12 +147,12 @@ def build_configuration(client: str, hook: HookProgram, attached: AttachedAs) ->
 
 def format_mark(agents: Sequence[str], client: str = "") -> str:
     """Return the value of `AGENT_VARIABLE` for the commands of a ``client`` that works as one of ``agents``.
-    Without agents it is the client's name and ``*``, because the service names the agent later."""
+    Without agents, the value is the client's name and ``*``, because the service names the agent later."""
     return ",".join(agents) or f"{client}{_UNNAMED}"
 
 
 def is_unnamed(mark: str) -> bool:
-    """Return whether ``mark`` is that of commands whose agent the service names."""
+    """Return whether ``mark`` belongs to commands whose agent is named by the service."""
     return mark.endswith(_UNNAMED)
 
 
@@ -170,8 +173,10 @@ def _only_in(common: str) -> str:
 
 
 def _hook_line(hook: HookProgram, called: str, event: str, is_strict: bool) -> str:
-    """Return the line that the client gives a shell: ``called``, or a report that a program is missing,
-    because a client continues silently after a hook that fails."""
+    """Return the shell line for the client: ``called``, or a report that a program is missing.
+
+    The report is needed because a client silently continues after a failed hook.
+    """
     if not hook.files:
         return called.removeprefix("exec ")
     there = " && ".join(f"[ -r {shlex.quote(each)} ]" for each in hook.files)
@@ -185,14 +190,15 @@ def _hook_line(hook: HookProgram, called: str, event: str, is_strict: bool) -> s
 
 
 def _curl_words(hook: HookProgram, called: str, target: str, event: str, seconds: int) -> str:
-    """Return the words that ask the service by curl, and run ``called`` if that fails.
+    """Return the words that ask the service with curl, and run ``called`` if that fails.
 
     - ``target``: the target of the HTTP request
     - ``seconds``: the client's timeout
 
     The event is read up to the end of its line, because clients may keep the input open. An answer is printed
-    once it is complete: a client passes over half of an answer, and makes the call. A folder of another user,
-    who could have made it first, is not asked. A hook that somebody ends refuses its call.
+    only when it is complete, because a client ignores a partial answer and makes the call. A runtime folder
+    of another user is not used: that user may have created it first. If somebody ends the hook, it refuses
+    its call.
     """
     within = f"{shlex.join(hook.timeout)} " if hook.timeout else ""
     limits = f"--speed-limit 1 --speed-time {SILENCE_SECONDS:.0f} --max-time {seconds}"
@@ -211,8 +217,8 @@ def _curl_words(hook: HookProgram, called: str, target: str, event: str, seconds
 
 
 def find_attached(entry: Json) -> AttachedAs | None:
-    """Return what ``entry``, a hook or a server of a client's configuration, is for; None if it is not
-    ours."""
+    """Return the purpose of ``entry``, a hook or a server in a client's configuration; None if it is not an
+    entry of Watchroom."""
     if not isinstance(entry, Mapping):
         return None
     command, arguments = entry.get("command"), entry.get("args")
@@ -237,7 +243,8 @@ def find_attached(entry: Json) -> AttachedAs | None:
 
 
 def find_entries(configuration: Mapping[str, Json], support: HookSupport) -> list[AttachedAs]:
-    """Return what our entries in ``configuration``, a file of the client with ``support``, are for."""
+    """Return the purposes of Watchroom's entries in ``configuration``, a file of the client with
+    ``support``."""
     found = [find_attached(_table_of(configuration, support.servers.names).get(SERVER))]
     for groups in _table_of(configuration, support.hooks.names).values():
         for group in groups if isinstance(groups, list) else []:
@@ -247,13 +254,13 @@ def find_entries(configuration: Mapping[str, Json], support: HookSupport) -> lis
 
 
 def has_other_server(configuration: Mapping[str, Json], support: HookSupport) -> bool:
-    """Return whether a server that is not ours has our server's name in ``configuration``."""
+    """Return whether another server in ``configuration`` has the name of Watchroom's server."""
     server = _table_of(configuration, support.servers.names).get(SERVER)
     return server is not None and find_attached(server) is None
 
 
 def _table_of(fields: Mapping[str, Json], names: Sequence[str]) -> Mapping[str, Json]:
-    """Return the table that ``names`` lead to, empty if there is none."""
+    """Return the table at the path ``names``, empty if there is none."""
     for name in names:
         value = fields.get(name)
         fields = value if isinstance(value, Mapping) else {}
@@ -261,10 +268,10 @@ def _table_of(fields: Mapping[str, Json], names: Sequence[str]) -> Mapping[str, 
 
 
 def remove_entries(existing: Json, support: HookSupport, root: str = "") -> dict[str, Json]:
-    """Return ``existing``, a JSON file of the client with ``support``, without entries of ours for the
+    """Return ``existing``, a JSON file of the client with ``support``, without Watchroom's entries for the
     workspace at ``root`` (default: any).
 
-    Entries for any agent are removed, and objects and lists that become empty. Raises ValueError if
+    Entries for all agents are removed, and also objects and lists that become empty. Raises ValueError if
     ``existing`` is not an object.
     """
     if not isinstance(existing, Mapping):
@@ -301,7 +308,7 @@ def _clean_table(
     names: Sequence[str],
     clean: Callable[[Mapping[str, Json]], Mapping[str, Json]],
 ) -> dict[str, Json]:
-    """Return ``fields`` with the table at ``names`` cleaned, and without it if it becomes empty."""
+    """Return ``fields`` with the table at ``names`` cleaned, or without the table if it becomes empty."""
     name, *rest = names
     value, result = fields.get(name), dict(fields)
     if isinstance(value, Mapping):
@@ -314,7 +321,8 @@ def _clean_table(
 
 
 def _kept_groups(groups: Json, is_kept: Callable[[Json], bool]) -> Json:
-    """Return an event's groups with the hooks that are kept, without groups that become empty."""
+    """Return an event's groups with the hooks for which ``is_kept`` is true. Groups that become empty are
+    left out."""
     if not isinstance(groups, list):
         return groups
     kept: list[Json] = []
@@ -330,9 +338,9 @@ def _kept_groups(groups: Json, is_kept: Callable[[Json], bool]) -> Json:
 
 
 def remove_tables(text: str, support: HookSupport) -> str:
-    """Return ``text``, a TOML file of the client with ``support``, without the tables of ours.
+    """Return ``text``, a TOML file of the client with ``support``, without Watchroom's tables.
 
-    Comments and everything else stay. Raises ValueError if ``text`` is not TOML.
+    Comments and all other content stay. Raises ValueError if ``text`` is not TOML.
     """
     known = tomllib.loads(text)
     attached = find_attached(_table_of(known, support.servers.names).get(SERVER))

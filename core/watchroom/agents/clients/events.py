@@ -1,8 +1,8 @@
 """The events of a client. Adapters translate hooks, transcripts and the protocol into these, and
 `ClientSession` writes rows from them. Pure.
 
-A ``key`` is the client's id of a message or a call. An event that is reported twice with the same key, by a
-hook and a transcript or after a resumption, is one row.
+A ``key`` is the client's id of a message or a call. If an event is reported twice with the same key, it
+becomes one row. This happens with a hook and a transcript, or after a resumption.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class ClientInfo(NamedTuple):
 
     - ``client``, ``version``: the name in its record, and its version
     - ``cwd``, ``model``: the folder and the model that it works with
-    - ``attachment``: who started it
-    - ``pid``, ``started``: the number and the start time of its process, 0 if they are not known
+    - ``attachment``: whether Watchroom or a person started it
+    - ``pid``, ``started``: the id and the start time of its process, 0 if unknown
     """
 
     client: str
@@ -35,7 +35,7 @@ class ClientInfo(NamedTuple):
 
 
 class PromptSubmitted(NamedTuple):
-    """The agent was given ``text`` to work on, by ``author`` (``human:NAME``, empty if it is not known)."""
+    """The agent received the prompt ``text`` from ``author`` (``human:NAME``, empty if unknown)."""
 
     text: str
     author: str = ""
@@ -49,7 +49,7 @@ class TextStreamed(NamedTuple):
 
 
 class MessageCompleted(NamedTuple):
-    """A complete message of the model, with the ``thought`` before it and the usage (``used``)."""
+    """A complete message of the model, the ``thought`` before it, and its usage (``used``)."""
 
     text: str
     thought: str = ""
@@ -69,8 +69,8 @@ class CallStarted(NamedTuple):
 class CallFinished(NamedTuple):
     """The call ``id`` ended with ``result``, text or JSON.
 
-    - ``is_error``: it failed, or was not made
-    - ``refusal``: the code of why it was refused, empty if it was not
+    - ``is_error``: whether it failed or was not made
+    - ``refusal``: the code of the refusal, empty if it was not refused
     - ``tool``, ``arguments``: the call, empty if only its id is known; ``cwd``: the client's folder then
     """
 
@@ -90,7 +90,7 @@ class PlanUpdated(NamedTuple):
 
 
 class UsageReported(NamedTuple):
-    """Usage of ``model`` that the client reports without a message. It is added to earlier usage."""
+    """Usage of ``model`` that the client reports separately from messages. It is added to earlier usage."""
 
     used: UsageTotal
     model: str = ""
@@ -104,7 +104,7 @@ class TurnEnded(NamedTuple):
 
 
 class TurnFailed(NamedTuple):
-    """The turn ended without an answer, because of ``reason``. The client takes another prompt."""
+    """The turn ended without an answer, because of ``reason``. The client accepts further prompts."""
 
     reason: str
 

@@ -1,4 +1,4 @@
-"""The events that hooks report, and what a hook answers, in the words that clients share. Pure."""
+"""The events that hooks report, and the answers of hooks, in the form shared by all clients. Pure."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ HOLDING: Final = (BEFORE, PERMISSION)
 
 
 class HookAnswer(NamedTuple):
-    """What a hook prints.
+    """The output of a hook.
 
     - ``said``: printed as JSON, None for nothing
     - ``error``: printed on standard error, with the exit ``status``
-    - ``refusal``: the code of why the call is not made, empty if it may be made
-    - ``reason``: the refusal as text
+    - ``refusal``: the code of the refusal, empty if the call may be made
+    - ``reason``: the refusal as a text
     """
 
     said: Mapping[str, Json] | None = None
@@ -46,7 +46,7 @@ NOTHING: Final = HookAnswer()
 
 
 def allow(event: str, arguments: Mapping[str, Json] | None = None) -> HookAnswer:
-    """Allow the call that ``event`` asks about. ``arguments`` replace those of the call, None keeps them."""
+    """Allow the call of ``event``. ``arguments``: replace the call's arguments; None keeps them."""
     if event == PERMISSION:
         decision: dict[str, Json] = {"behavior": "allow"}
         if arguments is not None:
@@ -67,9 +67,11 @@ def is_allowed(answer: HookAnswer) -> bool:
 def replace_arguments(
     answer: HookAnswer, event: str, arguments: Mapping[str, Json], *, allows: bool = False
 ) -> HookAnswer:
-    """Return ``answer``, which allows a call or leaves that to the client, with other ``arguments``. Whether
-    the call is allowed stays as it is, unless the client takes arguments only with a call that is allowed
-    (``allows``)."""
+    """Return ``answer`` with replaced ``arguments``. The answer must allow a call, or leave the decision to
+    the client.
+
+    ``allows``: also allow the call, because the client only takes arguments with an allowed call.
+    """
     if event == PERMISSION:
         return allow(event, arguments) if is_allowed(answer) else answer
     own = {"hookEventName": event, **_specific_of(answer), "updatedInput": dict(arguments)}
@@ -79,7 +81,7 @@ def replace_arguments(
 
 
 def changed_arguments(answer: HookAnswer) -> Mapping[str, Json] | None:
-    """Return the arguments by which ``answer`` replaces those of the call, None if it keeps them."""
+    """Return the arguments with which ``answer`` replaces the call's arguments, None if it keeps them."""
     own = _specific_of(answer)
     decision = own.get("decision")
     changed = (decision if isinstance(decision, Mapping) else own).get("updatedInput")
@@ -92,7 +94,7 @@ def _specific_of(answer: HookAnswer) -> Mapping[str, Json]:
 
 
 def deny(event: str, reason: str, refusal: str = "permission_denied") -> HookAnswer:
-    """Deny the call that ``event`` asks about. The model reads ``reason``; ``refusal`` is its code."""
+    """Deny the call of ``event``. The model reads ``reason``. ``refusal``: the code of the refusal."""
     said: dict[str, Json] = {"permissionDecision": "deny", "permissionDecisionReason": reason}
     if event == PERMISSION:
         said = {"decision": {"behavior": "deny", "message": reason}}
@@ -100,24 +102,24 @@ def deny(event: str, reason: str, refusal: str = "permission_denied") -> HookAns
 
 
 def stop(event: str, reason: str) -> HookAnswer:
-    """Deny the call that ``event`` asks about, and stop the client."""
+    """Deny the call of ``event``, and stop the client."""
     said = deny(event, reason).said or {}
     return HookAnswer({**said, "continue": False, "stopReason": reason})
 
 
 def block(reason: str) -> HookAnswer:
-    """Block a prompt, or the end of a turn, for ``reason``: the person reads it, or at a turn's end the
-    model."""
+    """Block a prompt, or the end of a turn, with ``reason``. The person reads the reason; at the end of a
+    turn, the model does."""
     return HookAnswer({"decision": "block", "reason": reason})
 
 
 def tell(event: str, text: str) -> HookAnswer:
-    """Give the model ``text`` in addition to what ``event`` brings. An empty text gives nothing."""
+    """Give the model ``text`` as additional context of ``event``. An empty text adds nothing."""
     return _specific(event, {"additionalContext": text}) if text else NOTHING
 
 
 def refuse(event: str, reason: str) -> HookAnswer:
-    """Refuse any work of the client: deny calls and block prompts, for ``reason``."""
+    """Refuse all work of the client: deny calls and block prompts, with ``reason``."""
     if event in HOLDING:
         return deny(event, reason)
     if event == PROMPT:
@@ -126,8 +128,8 @@ def refuse(event: str, reason: str) -> HookAnswer:
 
 
 def add_context(answer: HookAnswer, event: str, text: str) -> HookAnswer:
-    """Return ``answer`` with ``text`` before everything else that it gives the model. An answer of another
-    kind is returned as it is."""
+    """Return ``answer`` with ``text`` before its other text for the model. An answer without such text is
+    returned unchanged."""
     if answer == NOTHING:
         return tell(event, text)
     own = answer.said.get("hookSpecificOutput") if answer.said is not None else None
@@ -136,7 +138,7 @@ def add_context(answer: HookAnswer, event: str, text: str) -> HookAnswer:
 
 
 def warn(text: str) -> HookAnswer:
-    """Show ``text`` to the person at the client. The client decides."""
+    """Show ``text`` to the person at the client. The client decides about the call."""
     return HookAnswer({"systemMessage": text})
 
 

@@ -1,4 +1,4 @@
-"""Read fields of JSON that clients wrote, whatever the fields contain, and merge JSON objects. Pure."""
+"""Reads fields of JSON from clients with any content, and merges JSON objects. Pure."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from watchroom import validation
 from watchroom.model import Json
 
 _MAX_NUMBER: Final = 2**53
-"""Up to this number a float represents every integer."""
+"""The largest integer up to which a float represents every integer."""
 
 
 def text_of(given: Mapping[str, Json], name: str) -> str:
-    """Return the text ``name`` of ``given`` as a row can store it, empty if there is none."""
+    """Return the text ``name`` of ``given`` in a form that a row can store, empty if there is none."""
     value = given.get(name)
     if not isinstance(value, str):
         return ""
@@ -24,7 +24,8 @@ def text_of(given: Mapping[str, Json], name: str) -> str:
 
 
 def absolute_path(event: Mapping[str, Json], path: str) -> str:
-    """Return ``path`` of a call of ``event``, absolute: it begins at the client's folder."""
+    """Return ``path`` of the call of ``event`` as an absolute path. A relative path begins at the client's
+    folder."""
     return os.path.join(text_of(event, "cwd") or os.sep, os.path.expanduser(path)) if path else ""
 
 
@@ -55,8 +56,8 @@ def dump(given: Json) -> str:
 
 
 def time_of(fields: Mapping[str, Json], name: str) -> int:
-    """Return the time ``name`` of ``fields``, written in ISO 8601 with an offset, in nanoseconds since the
-    epoch; 0 if there is none."""
+    """Return the time ``name`` of ``fields`` (ISO 8601 with an offset) in nanoseconds since the epoch; 0 if
+    there is none."""
     try:
         moment = datetime.fromisoformat(text_of(fields, name))
         return int(moment.timestamp() * 1e9) if moment.tzinfo is not None else 0
@@ -68,7 +69,7 @@ def merge_configuration(existing: Mapping[str, Json], ours: Mapping[str, Json]) 
     """Return ``existing`` with ``ours`` merged in.
 
     Objects are merged by key, lists get the items that they lack, and other values are replaced. A second
-    merge changes nothing. Raises ValueError if something else is in the place of an object or a list.
+    merge changes nothing. Raises ValueError if an object or a list in ``ours`` meets a value of another type.
     """
     result = dict(existing)
     for key, value in ours.items():

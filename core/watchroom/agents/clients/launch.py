@@ -1,7 +1,7 @@
-"""How `watchroom CLIENT` starts a client: its own switches bring hooks and server, so that no file of the
-client or of the repository is written.
+"""Starts a client for `watchroom CLIENT`. Command line options pass the hooks and the server, so no file of
+the client or of the repository is written.
 
-The files that switches name are in the runtime folder, named by the workspace and by their content, so that
+Files for these options are in the runtime folder. Their names come from the workspace and their content, so
 equal starts share them.
 """
 
@@ -27,10 +27,10 @@ FOLDER: Final = "clients"
 
 
 class Launch(NamedTuple):
-    """How a client is started.
+    """The start of a client.
 
-    - ``arguments``: its arguments, those of the person last
-    - ``environment``: further environment variables
+    - ``arguments``: its arguments, the person's arguments last
+    - ``environment``: additional environment variables
     - ``files``: the texts of the files that it reads, by their paths
     """
 
@@ -48,14 +48,14 @@ def build_launch(
     given: Sequence[str],
     environment: Mapping[str, str],
 ) -> Launch:
-    """Return how the client ``name`` is started so that it is supervised in the workspace at ``root``.
+    """Return the start of the client ``name`` that supervises it in the workspace at ``root``.
 
-    - ``support``: how the client is started
-    - ``hook``: how its hooks are run
+    - ``support``: the client's launch support
+    - ``hook``: the programs that run its hooks
     - ``runtime``: the runtime folder
     - ``given``, ``environment``: the person's arguments and environment
 
-    Raises ValueError with the argument or variable that would switch the hooks off.
+    Raises ValueError with an argument or variable that would turn the hooks off.
     """
     entries = build_entries(name, hook, AttachedAs(root, ()))
     files: dict[str, str] = {}
@@ -80,7 +80,7 @@ def _workspace_key(root: str) -> str:
 
 
 def write_files(files: Mapping[str, str]) -> None:
-    """Write the ``files`` that do not exist yet, readable for this user alone. Raises OSError."""
+    """Write the ``files`` that do not exist yet, readable only by this user. Raises OSError."""
     for path, text in files.items():
         if os.path.exists(path):
             continue

@@ -1,7 +1,7 @@
-"""opencode: its record, and the plugin through which it runs hooks. Pure.
+"""opencode: its record, and the plugin that runs hooks. Pure.
 
-opencode has no hooks of its own. The plugin runs the same hook lines as Claude Code would, and reports events
-and tools in Claude Code's words, so that everything else reads one language.
+opencode has no hooks of its own. The plugin runs the same hook lines as Claude Code, and reports events and
+tools in the format of Claude Code. So all other code handles a single format.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _CONTENT: Final = "OPENCODE_CONFIG_CONTENT"
 """The environment variable with settings that opencode merges last."""
 _NO_TABLE: Final = Table("", ())
 _PATCH_TOOL: Final = "apply_patch"
-"""The tool with which models of OpenAI write files, in place of ``edit`` and ``write``."""
+"""The tool with which models of OpenAI write files, instead of ``edit`` and ``write``."""
 _PATCH: Final = "patchText"
 _NUMBERED_LINE: Final = re.compile(r"^(\d{1,9}): (.*)$", re.MULTILINE)
 _END_OF_FILE: Final = "\n(End of file"
 _MAX_END: Final = 100
-"""Characters at the end of a reading in which it says whether the file has more lines."""
+"""Number of characters at the end of a read that may say whether the file has more lines."""
 _PLUGIN: Final = """\
 // Written by Watchroom. It runs Watchroom's hooks before and after the tools of opencode.
 import { spawn } from "node:child_process"
@@ -192,8 +192,8 @@ def write_plugin(hooks: Mapping[str, Json]) -> str:
 
 
 def describe(parts: LaunchParts, given: Sequence[str], environment: Mapping[str, str]) -> LaunchWords:
-    """Return the words that start opencode. Plugin and server come by settings in its environment, beside
-    those that the person has there. Raises ValueError."""
+    """Return the command line that starts opencode. Plugin and server are in settings in its environment,
+    besides the person's own settings there. Raises ValueError."""
     own: Json = {}
     if text := environment.get(_CONTENT, ""):
         try:
@@ -227,19 +227,20 @@ def _events() -> dict[str, int]:
 
 
 def _describe_use(event: Event) -> ToolUse:
-    """Return what the call of ``event`` does to files. Writes and patches take other texts."""
+    """Return the intended effects of the call of ``event`` on files. The texts of writes and patches can be
+    replaced."""
     tool = text_of(event, "tool_name")
     if tool != _PATCH_TOOL:
         return claude.describe_use(event)._replace(takes_texts=tool == "Write")
     writes = list_patch_writes(event, text_of(object_of(event, "tool_input"), _PATCH))
     if writes is None:
         return ToolUse("command")
-    # opencode refuses a patch without files by itself.
+    # opencode itself refuses a patch without files.
     return ToolUse("write", writes, takes_texts=True) if writes else NOTHING
 
 
 def _describe_result(event: Event) -> ToolResult:
-    """Return what the call of ``event`` has done. A reading is a text with numbered lines."""
+    """Return the actual effects of the call of ``event``. A read returns a text with numbered lines."""
     result = claude.describe_result(event)
     if text_of(event, "tool_name") != "Read" or result.is_failed:
         return result
@@ -255,7 +256,7 @@ def _describe_result(event: Event) -> ToolResult:
 
 
 def _replace_texts(event: Event, texts: Sequence[NewText]) -> Mapping[str, Json]:
-    """Return the arguments of the call of ``event`` with other texts."""
+    """Return the arguments of the call of ``event`` with replaced texts."""
     if text_of(event, "tool_name") != _PATCH_TOOL:
         return claude.replace_texts(event, texts)
     given = object_of(event, "tool_input")

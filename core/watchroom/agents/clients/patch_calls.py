@@ -1,4 +1,4 @@
-"""Calls that apply a patch in Codex's format, which Codex and opencode make. Pure."""
+"""Calls of Codex and opencode that apply a patch in Codex's format. Pure."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from watchroom.features.trees.write_rules import Deletion, Update, WholeText
 
 
 def list_patch_writes(event: Event, patch: str, folder: str = "") -> tuple[FileWrite, ...] | None:
-    """Return what ``patch``, which the call of ``event`` applies in ``folder``, does to files.
+    """Return the file writes of ``patch``, which the call of ``event`` applies in ``folder``.
 
-    Empty if the client refuses the patch. None if the patch names a file twice.
+    Empty if the client refuses the patch. None if the patch has a file twice.
     """
     try:
         files = parse_patch(patch)
@@ -45,9 +45,9 @@ def _describe_writes(event: Event, folder: str, file: FilePatch) -> Iterator[Fil
 
 
 def replace_patch_texts(event: Event, patch: str, texts: Sequence[NewText]) -> str:
-    """Return ``patch``, which the call of ``event`` applies, with other texts of its files.
+    """Return ``patch``, which the call of ``event`` applies, with replaced file texts.
 
-    Raises ValueError if no patch writes such a text.
+    Raises ValueError if a patch cannot express such a text.
     """
     new = {each.path: each for each in texts}
     files = [_replace_text(each, new, absolute_path(event, each.path)) for each in parse_patch(patch)]

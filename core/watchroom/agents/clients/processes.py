@@ -1,4 +1,4 @@
-"""The processes of clients: identify them, send them signals, and find the client above this process."""
+"""The processes of clients: identifies them, sends them signals, and finds the client above this process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from watchroom.platform import Platform, ProcessInfo, detect_platform
 
 _SHELLS: Final = ("sh", "dash", "bash", "zsh")
 _HAS_COMMAND: Final = re.compile(r"-[a-z]*c$")
-"""Matches the option by which a shell gets a command."""
+"""Matches the option with which a shell gets a command."""
 _MAX_ANCESTORS: Final = 32
 _SERVE: Final = "mcp"
 _AGENT: Final = "--agent"
@@ -22,9 +22,9 @@ _PROGRAMS: Final = ("watchroom", "watchroom_cli.main")
 
 
 class ClientProcess(NamedTuple):
-    """The process ``pid`` that started at ``started``, by the clock of ``platform``.
+    """The process ``pid`` that started at ``started``, according to the clock of ``platform``.
 
-    The system reuses a process number. Together with the start time it names one process.
+    The system reuses process ids. The id and the start time together identify a process.
     """
 
     pid: int
@@ -33,7 +33,7 @@ class ClientProcess(NamedTuple):
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process runs. A zombie does not run."""
+        """Whether the process is running. A zombie does not count as running."""
         return self.started > 0 and self.platform.process_start(self.pid) == self.started
 
     def send_signal(self, number: signal.Signals) -> bool:
@@ -47,7 +47,7 @@ class ClientProcess(NamedTuple):
 
 def client_above(platform: Platform, pid: int) -> ClientProcess:
     """Return the client that started the process ``pid``, directly or through shells that run a command. Its
-    start is 0 if it is not known."""
+    start time is 0 if unknown."""
     above = platform.parent(pid)
     while (shell := platform.process(above)) is not None and _runs_command(shell):
         above = shell.parent
@@ -55,7 +55,7 @@ def client_above(platform: Platform, pid: int) -> ClientProcess:
 
 
 def ancestors_of(platform: Platform, pid: int) -> list[int]:
-    """Return the process ``pid`` and those above it, the nearest first."""
+    """Return the process ``pid`` and its ancestors, nearest first."""
     found: list[int] = []
     while pid > 1 and pid not in found and len(found) < _MAX_ANCESTORS:
         found.append(pid)
@@ -64,8 +64,8 @@ def ancestors_of(platform: Platform, pid: int) -> list[int]:
 
 
 def seconds_since_start(platform: Platform, pid: int) -> float:
-    """Return how long ago the process ``pid`` was started, or the eldest shell above it that runs a command.
-    0 if it is not known."""
+    """Return the seconds since the start of the process ``pid``, or of its outermost shell ancestor that runs
+    a command. 0 if unknown."""
     first, above = pid, platform.process(platform.parent(pid))
     while above is not None and _runs_command(above):
         first, above = above.pid, platform.process(above.parent)
@@ -74,8 +74,8 @@ def seconds_since_start(platform: Platform, pid: int) -> float:
 
 
 def _runs_command(process: ProcessInfo) -> bool:
-    """Return whether ``process`` is a shell that was given a command. An interactive shell, or one that runs
-    a script, does not belong to a client."""
+    """Return whether ``process`` is a shell that runs a command. An interactive shell, or a shell that runs a
+    script, does not belong to a client."""
     name, *options = process.arguments or ("",)
     return os.path.basename(name) in _SHELLS and _HAS_COMMAND.match((*options, "")[0]) is not None
 
@@ -83,14 +83,14 @@ def _runs_command(process: ProcessInfo) -> bool:
 def find_parent_agent(
     root: str, environment: Mapping[str, str], platform: Platform | None = None
 ) -> str | None:
-    """Return the agent below whose client this process runs, as the commands of the agent's shell do.
+    """Return the agent whose client is an ancestor of this process, as for commands in the agent's shell.
+    None if there is no such client.
 
-    If the client works as one of several agents, all are named. None: there is no such client. Either a
-    variable of ``environment`` names the agent, or an ancestor of this process has also started a server of
-    that agent for the workspace at ``root``. ``platform``: default this machine's.
+    If the client works as one of several agents, the result names all of them. The agent is found in a
+    variable of ``environment``. Otherwise, an ancestor of this process has also started a server of the agent
+    for the workspace at ``root``. ``platform``: default the platform of this machine.
 
-    This is a hint and no protection: a process of the same user can remove the variable, or have other
-    ancestors.
+    This is only a hint: a process of the same user can remove the variable, or have other ancestors.
     """
     named = environment.get(AGENT_VARIABLE)
     if named:
@@ -104,14 +104,14 @@ def _agent_of_ancestor(root: str, processes: Mapping[int, ProcessInfo], process:
     while process in processes and process not in ancestors:
         ancestors.add(process)
         process = processes[process].parent
-    # Process 1 is an ancestor of everything.
+    # Process 1 is an ancestor of every process.
     servers = (each for each in processes.values() if each.parent in ancestors and each.parent > 1)
     return next((agent for each in servers if (agent := _served_agent(each, root))), None)
 
 
 def _served_agent(process: ProcessInfo, root: str) -> str | None:
-    """Return the agents that ``process`` serves in the workspace at ``root``, in the format of their mark;
-    None if it is not such a server."""
+    """Return the agents that ``process`` serves in the workspace at ``root``, as `format_mark` writes them.
+    None if it is not a server of that workspace."""
     arguments = process.arguments
     starts = [
         position + 1

@@ -15,15 +15,15 @@ ADAPTERS: Final = (
 )
 """One record for each client."""
 HOOKED_CLIENTS: Final = tuple(each.name for each in ADAPTERS if each.hooks is not None)
-"""The names of the clients whose hooks are answered."""
+"""The names of the clients with hooks."""
 ATTACHED_CLIENTS: Final = tuple(each.name for each in ADAPTERS if each.hooks is not None and each.hooks.files)
-"""The names of the clients that can be attached by their configuration files."""
+"""The names of the clients that can be attached with configuration files."""
 ACP_CLIENTS: Final = {each.name: each.acp for each in ADAPTERS if each.acp is not None}
-"""The clients that can be run, by name."""
+"""The clients that can be run through the Agent Client Protocol, by name."""
 LAUNCHED_CLIENTS: Final = {each.name: each.launch for each in ADAPTERS if each.launch is not None}
 """The clients that can be started in a terminal, by name."""
 DEFAULT_CLIENT: Final = claude.ADAPTER.name
-"""The client of hooks that do not name one."""
+"""The client of hooks without a client name."""
 
 
 def hooks_of(client: str) -> HookSupport:

@@ -1,8 +1,8 @@
-"""Write what happens in a client as the rows of a session.
+"""Writes the events of a client as the rows of a session.
 
-The rows are those of every session, so the dashboard, needs and replay need no special case. A row depends
-only on the newest one, so any process may write the next: the one that runs the client, the server that the
-client has started, or a hook.
+The rows have the same form as in every session, so the dashboard, needs and replay need no special case. A
+row depends only on the newest row. So any process may write the next row: the process that runs the client,
+the service, or a hook.
 """
 
 from __future__ import annotations
@@ -70,25 +70,26 @@ from watchroom.model import (
 from watchroom.workspace import Workspace
 
 TOOL: Final = "client_event"
-"""The tool of the rows of a client's session, except those with which calls end."""
+"""The tool of the rows of a client's session, except rows that end a call."""
 _FOLDER: Final = "cwd"
-"""A name in the detail of the first row."""
+"""A field in the detail of the first row."""
 _MAX_TRIES: Final = 100
-"""Attempts to write a row while other processes write to the same session."""
+"""Maximum attempts to write a row while other processes write to the same session."""
 _MAX_STEPS_READ: Final = 100
-"""Steps that are searched for the end of the session."""
+"""Maximum number of steps that are searched for the end of the session."""
 _MAX_CALL_ID: Final = 80
-"""Characters of a call's id in the path of a question about it."""
+"""Maximum characters of a call's id in the path of a question about it."""
 _MAX_KEY: Final = 256
-"""Characters of an event's key in the key of its row. A server indexes keys, and refuses long ones."""
+"""Maximum characters of an event's key in the key of its row. A server indexes keys, and refuses long
+keys."""
 _MAX_TEXT: Final = 1_000_000
-"""Characters of a message, a call or a result."""
+"""Maximum characters of a message, a call or a result."""
 _MAX_OPEN_CALLS: Final = 100
-"""Calls without a result that are remembered, so that the row of a result can name its call."""
+"""Maximum number of unfinished calls that are kept, so that the row of a result can name its call."""
 _MAX_SESSION_ID: Final = 64
 _NOT_IN_ID: Final = re.compile(r"[^A-Za-z0-9_.-]", re.ASCII)
 _Object: TypeAlias = dict[str, Json]
-"""An event or a message, as the content of a row has it."""
+"""An event or a message, as in the content of a row."""
 
 
 class ClientSession:
@@ -97,10 +98,11 @@ class ClientSession:
     The session is begun if it does not exist, else continued.
 
     - ``info``: the client that runs it
-    - ``parent``: the path of the session whose subagent it is, empty for none
-    - ``is_owner``: this process continues the session; else the process that wrote the newest step does
+    - ``parent``: the path of the parent session if this is a subagent's session, else empty
+    - ``is_owner``: whether this process continues the session; else the process that wrote the newest step
+      does
 
-    Every method may be called from any thread, but only from one at a time. Raises `UnknownAgent`,
+    Every method may be called from any thread, but from only one thread at a time. Raises `UnknownAgent`,
     `InvalidSession`, `JournalError`.
     """
 
@@ -123,13 +125,13 @@ class ClientSession:
         self._journal = workspace.journal
         self.parent = parent
         self.budgeted = parent or self.path
-        """The path of the session whose budget is used. A subagent uses its parent's."""
+        """The path of the session whose budget is used. A subagent uses the budget of its parent."""
         self.is_supervised = True
         self._is_owner = is_owner
         self._calls: dict[str, PendingCall] = {}
         self.ended_at = 0
-        """Time at which the session ended before this process continued it, in nanoseconds since the epoch; 0
-        if it had not ended."""
+        """The time at which the session ended before this process continued it, in nanoseconds since the
+        epoch; 0 if it had not ended."""
         self._heard = self._zone.handed_over_until(agent)
         self._begin(session_id)
 
@@ -154,26 +156,27 @@ class ClientSession:
         try:
             self._zone.begin(self.agent, session_id, content, "", self._with_parent(detail))
         except SessionExists:
-            # A hook of the same client was quicker.
+            # A hook of the same client was faster.
             return
 
     def _note_process(self, newest: Row, process: dict[str, Json]) -> None:
-        """Record which process continues the session, if rows name another one. Another client may have
-        resumed the session of a client that has ended."""
+        """Record which process continues the session, if rows name another process. The session's client may
+        have ended, and another client may have resumed it."""
         known = find_process(self._workspace, self.path)
         if known is None or (known.pid, known.started) != (self.info.pid, self.info.started):
             detail = {**process, PRESENCE: presence_of(newest)}
             self._zone.note(self.agent, CONTINUE, self.path, "", detail, base=newest.version)
 
     def _find_end(self, newest: Row) -> int:
-        """Return when the session ended last, by its newest steps. Hooks may have continued it since."""
+        """Return the time of the session's last end, according to its newest steps. Hooks may have continued
+        it since."""
         after = max(0, (newest.version or 0) - _MAX_STEPS_READ)
         steps = self._journal.history("session", self.path, after_version=after)
         return max((row.time for row in steps if StepDetail.of(row).status in ENDED), default=0)
 
     @cached_property
     def folder(self) -> str:
-        """The folder in which the client began the session, empty if it is not known."""
+        """The folder in which the client began the session, empty if unknown."""
         begun = self._journal.version("session", self.path, 1)
         folder = begun.detail.get(_FOLDER) if begun is not None else None
         return folder if isinstance(folder, str) else ""
@@ -188,7 +191,7 @@ class ClientSession:
 
     @property
     def status(self) -> SessionStatus:
-        """The session's status by its newest step."""
+        """The session's status according to its newest step."""
         return StepDetail.of(self.last).status
 
     @property
@@ -197,7 +200,7 @@ class ClientSession:
         return StepDetail.of(self.last).calls
 
     def record(self, event: ClientEvent) -> Row | None:
-        """Record ``event`` as a row. Return the row, None for streamed text, whose row comes later.
+        """Record ``event`` as a row. Return the row. None for streamed text, which is recorded later.
 
         Raises:
         - `SessionTaken`: too many other processes write to the session at the same time
@@ -246,7 +249,7 @@ class ClientSession:
         answer: _Object = {"content": text, "tool_calls": []}
         events.append({"type": "llm_result", "result": answer, "usage": usage, "finish_reason": None})
         messages = [_assistant_message(text)] if text.strip() else []
-        # A message can be reported after its turn has ended, or while a person is asked.
+        # A message can be reported after its turn has ended, or while a person is being asked.
         return self._write(events, messages, line=text, used=used, key=event.key)
 
     def _record_call(self, event: CallStarted) -> Row:
@@ -269,7 +272,7 @@ class ClientSession:
         line = describe_call(known) if known is not None else ""
         if ended is not None:
             line = f"{ended.tool} {ended.about}".strip()
-        # Another call may be waiting at the same time, so the status stays.
+        # Another call may be waiting at the same time, so the status does not change.
         row = self._write(
             ({"type": "tool_result", "id": event.id, "result": content},),
             ({"role": "tool", "tool_call_id": event.id, "content": content},),
@@ -282,8 +285,8 @@ class ClientSession:
         return row
 
     def _describe(self, event: CallFinished) -> ClientCall | None:
-        """Return the call that ended, for readers that do not parse the content of its row. None if the tool
-        is not known or is one of Watchroom's."""
+        """Return the ended call, for readers that do not parse the content of its row. None if the tool is
+        unknown or belongs to Watchroom."""
         tool, arguments = event.tool, event.arguments
         known = self._calls.get(event.id)
         if not tool and known is not None:
@@ -318,7 +321,10 @@ class ClientSession:
 
     def ask(self, call_id: str, request: Request) -> str:
         """Ask people to approve the call ``call_id`` with ``request``, and record that the session waits.
-        Return the path of the request. A repeated question is the same request. Raises `JournalError`."""
+        Raises `JournalError`.
+
+        Return the path of the request. Repeating the question returns the same request.
+        """
         path = self.request_path(call_id)
         self._requests.ask(CallContext(self.agent), path, request)
         calls = [_call_object(_pending_call(each.id, each.name, each.arguments)) for each in request.calls]
@@ -331,9 +337,9 @@ class ClientSession:
         return path
 
     def find_request_id(self, call_id: str, request: Request) -> str:
-        """Return an id for ``request``, about ``call_id``, that no other question of the session has.
+        """Return an id for ``request`` about ``call_id`` that no other question of the session has.
 
-        Clients and models may reuse the id of a call. An earlier answer does not apply to this call.
+        Clients and models may reuse the id of a call, and an earlier answer must not apply to this call.
         """
         own = call_id
         while (asked := self._journal.version("request", self.request_path(own), 1)) is not None and (
@@ -379,13 +385,13 @@ class ClientSession:
     ) -> Row:
         """Write the next step.
 
-        - ``status``: None for the status of the step before. A session whose first step is in the middle of a
-          turn is running
-        - ``line``: the row's message, of which the first line is kept
-        - ``used``, ``calls``: what the step adds to the session's counts
-        - ``key``: the row is written once for each key, empty for no check
-        - ``ended``: the call of the client's own tool that ends with the step
-        - ``is_worked``: the time since the step before counts as work if the session was running
+        - ``status``: the new status, None to keep it. A session whose first step is in the middle of a turn
+          is running
+        - ``line``: the row's message; only its first line is kept
+        - ``used``, ``calls``: the step's additions to the session's counts
+        - ``key``: only one row is written for each key; empty for no check
+        - ``ended``: the call of a client's own tool that ends with the step
+        - ``is_worked``: whether the time since the last step counts as work, if the session was running
         """
         tool = TOOL if ended is None else CLIENT_DENIED if ended.outcome == "denied" else CLIENT_CALL
         for attempt in range(_MAX_TRIES):
@@ -445,10 +451,10 @@ class ClientSession:
 async def hold_for_budgets(
     workspace: Workspace, agent: str, session: ClientSession | None, deadline: float | None = None
 ) -> bool:
-    """Wait while a budget of ``agent`` or of its ``session`` is used up and people have not decided.
+    """Wait while a budget of ``agent`` or of its ``session`` is used up, until people decide.
 
-    The session waits for a person meanwhile. ``deadline`` as for `wait_for_budgets`. Returns whether people
-    were asked. Raises `BudgetReached`, `JournalError`.
+    In the meantime, the session waits for a person. ``deadline``: see `wait_for_budgets`. Returns whether
+    people were asked. Raises `BudgetReached`, `JournalError`.
     """
     is_held = False
 
@@ -474,14 +480,15 @@ async def hold_for_budgets(
 
 
 def session_id_of(given: str) -> str:
-    """Return the id of the session that a client calls ``given``: the same, if a session can have that id."""
+    """Return a session id for ``given``, the client's name for a session. It is ``given`` itself if that is a
+    valid id."""
     kept = _NOT_IN_ID.sub("-", given).lstrip("_.-")[:_MAX_SESSION_ID]
     return kept if kept == given else f"{kept[: _MAX_SESSION_ID - 9] or 'session'}-{fingerprint(given)[:8]}"
 
 
 def subagent_id_of(parent: str, subagent: str) -> str:
-    """Return the id of the session of what a client calls ``subagent``, which the session with the id
-    ``parent`` started."""
+    """Return a session id for ``subagent``, the client's name for a subagent. ``parent``: the id of the
+    session that started it."""
     return session_id_of(f"{parent[:SHARED_ID]}.{subagent}")
 
 
@@ -491,8 +498,8 @@ def fingerprint(text: str) -> str:
 
 
 def _key_of(path: str, key: str, attempt: int) -> str:
-    """Return the key of a row. A row that was too late keeps its key, so a later attempt needs another one.
-    The attempts of a repeated report have the same keys."""
+    """Return the key of a row. A row that was written too late keeps its key, so a later attempt needs
+    another key. The attempts for a repeated report have the same keys."""
     if not key:
         return ""
     if len(key) > _MAX_KEY:
@@ -539,5 +546,5 @@ def _pending_call(call_id: str, tool: str, arguments: str) -> PendingCall:
 
 
 def _bounded(text: str) -> str:
-    """Return ``text`` as the journal can store it."""
+    """Return ``text`` in a form that the journal can store."""
     return validation.replace_lone_surrogates(text)[:_MAX_TEXT]

@@ -1,4 +1,4 @@
-"""What was sent to the session of a client: pauses, cancellations, messages and notifications."""
+"""The inbox of a client's session: pauses, cancellations, messages and notifications."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _MAX_MESSAGE_CHARACTERS: Final = 500
 class Controls(NamedTuple):
     """The controls of a session.
 
-    - ``paused_by``: who paused it, empty if it is not paused
-    - ``cancelled``: the row that cancelled it, None if there is none or a prompt came later
+    - ``paused_by``: the actor who paused it, empty if it is not paused
+    - ``cancelled``: the row that cancelled it, None if it was not cancelled or a prompt came later
     """
 
     paused_by: str = ""
@@ -29,16 +29,16 @@ class Controls(NamedTuple):
 
 
 class SessionInbox:
-    """What was sent to the sessions of ``agent`` in ``workspace``. Methods may be called from any thread."""
+    """The inbox of the sessions of ``agent`` in ``workspace``. Methods may be called from any thread."""
 
     def __init__(self, workspace: Workspace, agent: str) -> None:
         self._workspace = workspace
         self._agent = agent
         self.prompted: dict[str, int] = {}
-        """By the path of a session: the row of the newest prompt that this process has seen."""
+        """The row of the newest prompt that this process has seen, by session path."""
         self._lock = Lock()
         self._read: dict[str, tuple[int, Controls]] = {}
-        """By the path of a session: the newest row that was read, and the controls by then."""
+        """The newest row that was read and the controls as of this row, by session path."""
 
     def controls(self, session: ClientSession, main: str) -> Controls:
         """Return the controls of ``session``, which is the session at ``main`` or one of its subagents.
@@ -64,13 +64,13 @@ class SessionInbox:
             return known
 
     def forget(self, main: str) -> None:
-        """Remove the session at the path ``main`` from memory. Its rows are read again when needed."""
+        """Remove the session at the path ``main`` from the cache. Its rows are read again when needed."""
         with self._lock:
             self._read.pop(main, None)
             self.prompted.pop(main, None)
 
     def _is_cancelled(self, cancelled: Row, session: ClientSession, main: str, begun: Row | None) -> bool:
-        """Return whether the cancellation still holds, which is until the next prompt."""
+        """Return whether the cancellation is still in effect. It ends with the next prompt."""
         if begun is not None and cancelled.seq < begun.seq:
             return False
         prompted = self.prompted.get(main)
@@ -80,15 +80,16 @@ class SessionInbox:
         return cancelled.seq > last.seq or session.status == "cancelled"
 
     def take_news(self, main: str, handover: Handover) -> str:
-        """Return what has arrived for the agent, empty if nothing has. Raises `JournalError`.
+        """Return a text with everything that has arrived for the agent, empty if there is nothing. Raises
+        `JournalError`.
 
-        That is handoffs and settled conflicts since the last call, which count as delivered, and the messages
-        that ``handover`` takes for the session at the path ``main``.
+        It has the handoffs and settled conflicts since the last call, which then count as delivered. It also
+        has the messages that ``handover`` takes for the session at the path ``main``.
         """
         language = self._workspace.config.language
         texts = catalogue(language)
         news = [_fetch_notifications(self._workspace, self._agent, language)]
-        # Only a message begins a line. Its other lines are indented.
+        # Only messages begin at the start of a line. Their other lines are indented.
         news += [
             texts("hook.message", sender=each.row.actor, text="\n  ".join(each.text.splitlines()))
             for each in handover.take(main)
@@ -97,8 +98,8 @@ class SessionInbox:
 
 
 def _fetch_notifications(workspace: Workspace, agent: str, language: Language) -> str:
-    """Return the handoffs and settled conflicts for ``agent`` since the last call, as text in ``language``;
-    empty if there are none. They count as delivered."""
+    """Return the handoffs and settled conflicts for ``agent`` since the last call as a text in ``language``,
+    empty if there are none. They then count as delivered."""
     rows = workspace.notifications.fetch(agent)
     texts = catalogue(language)
     lines = [_describe(row, language) for row in rows[-_MAX_NOTIFICATIONS:]]
@@ -109,7 +110,7 @@ def _fetch_notifications(workspace: Workspace, agent: str, language: Language) -
 
 def _describe(row: Row, language: Language) -> str:
     texts = catalogue(language)
-    # Only a notification begins a line. Text that somebody wrote is indented.
+    # Only notifications begin at the start of a line. Text by others is indented.
     message = "\n  ".join(row.message[:_MAX_MESSAGE_CHARACTERS].splitlines())
     if row.zone in DELIVERED:
         sender, _, filename = split_handoff(row.path)

@@ -1,8 +1,8 @@
-"""Stop agents, first by a request, then by signals, and report what proves that they have stopped.
+"""Stops agents, first by a request, then with signals, and reports the proof that they have stopped.
 
-An agent that Watchroom runs ends its session itself when it is cancelled. An attached client may be running
-a command, or be in an endless loop that no hook ends: its process gets SIGINT, then SIGTERM. What it has
-started gets SIGTERM. A row records the signals and the processes that are left.
+An agent that Watchroom runs ends its session itself when it is cancelled. An attached client may be running a
+command, or be in an endless loop that no hook ends. So its process gets SIGINT, then SIGTERM. Its child
+processes get SIGTERM. A row records the signals and the processes that are left.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from watchroom.texts import Catalogue, Language, catalogue
 from watchroom.workspace import Workspace
 
 STOP: Final = "stop_client"
-"""The tool of the row that says which signals a client got, and whether it is gone."""
+"""The tool of the row that records the signals to a client, and whether the client has ended."""
 PATIENCE: Final = 10.0
 """Default timeout for the end of a client, in seconds."""
 _INTERRUPT_SECONDS: Final = 0.5
@@ -46,17 +46,17 @@ _INTERRUPT_SECONDS: Final = 0.5
 _REPORT_SECONDS: Final = 0.5
 """Timeout for the row of another process that has ended the client, in seconds."""
 _LEAVE_SECONDS: Final = 1.0
-"""Seconds that descendants of a client may take to end by themselves after the client."""
+"""Seconds in which descendants of a client may end by themselves after the client."""
 _LOOK_SECONDS: Final = 0.1
-"""Seconds between checks of the processes that are left."""
+"""Seconds between checks of the remaining processes."""
 _THREADS: Final = 16
-"""Agents that are stopped at the same time."""
+"""Maximum number of agents that are stopped at the same time."""
 _TOOL_SECONDS: Final = 1.0
-"""Seconds that a running tool may take to end before its call is cancelled."""
+"""Seconds for a running tool to end before its call is cancelled."""
 
 
 class StopProof(NamedTuple):
-    """Whether it ``is_proven`` that ``agent`` has stopped, and what shows it (``how``)."""
+    """Whether the stop of ``agent`` ``is_proven``, and the evidence as a text (``how``)."""
 
     agent: str
     is_proven: bool
@@ -73,9 +73,9 @@ def stop_client(
 ) -> StopProof:
     """Stop all sessions of ``agent`` in ``workspace``, as ``by`` (``human:NAME``).
 
-    The sessions are cancelled. Those that Watchroom runs end themselves. The process of an attached client,
-    and what it has started, is ended by signals. A session that claims to have ended counts as running while
-    a process of its client is left.
+    The sessions are cancelled. Sessions in Watchroom's runtime end by themselves. The process of an attached
+    client and its child processes are ended with signals. A session that is marked as ended counts as running
+    while a process of its client remains.
 
     - ``patience``: timeout for each session in seconds
     - ``process_patience``: timeout for an attached client in seconds, None for ``patience``
@@ -108,16 +108,16 @@ def stop_client(
 def stop_process(
     workspace: Workspace, path: str, process: ClientProcess, cause: Row, *, patience: float = PATIENCE
 ) -> StopProof:
-    """End ``process``, the client of the session at ``path``, and what it has started.
+    """End ``process``, the client of the session at ``path``, and its child processes.
 
     The client gets SIGINT, then SIGTERM if it still runs. Descendants that do not end by themselves get
-    SIGTERM. Processes that only may belong to the client get no signal and are reported.
+    SIGTERM. Processes that only possibly belong to the client get no signal, and are reported.
 
-    - ``cause``: the row that asks for it. For each cause there is one row with the signals and what is left,
-      even if two processes do this at the same time
+    - ``cause``: the row that requests the stop. For each cause, one row records the signals and the remaining
+      processes, even if two processes do this at the same time
     - ``patience``: timeout in seconds
 
-    Returns what shows that nothing is left. Raises `JournalError`.
+    Returns the proof that no process remains. Raises `JournalError`.
     """
     agent = path.partition("/")[0]
     texts = catalogue(workspace.config.language)
@@ -141,7 +141,7 @@ def stop_process(
     if is_gone and not sent and left == []:
         report = _wait_for_report(workspace.journal, path, cause)
         if report is not None:
-            # Its server was quicker, and knows the signals.
+            # Its server was faster, and has recorded the signals.
             return StopProof(agent, True, texts("stop.row", said=report.message, row=report.seq))
 
     def describe(signals: Json) -> str:
@@ -160,7 +160,7 @@ def stop_process(
     }
     zone_key = f"{STOP} {path} {cause.seq}"
     row = workspace.session_zone.note(agent, STOP, path, said, detail, key=zone_key)
-    # Another process may have recorded the end first, and knows the signals.
+    # Another process may have recorded the end first, with the signals.
     how = texts("stop.row", said=describe(row.detail.get("signals")) if left else row.message, row=row.seq)
     return StopProof(agent, is_gone and left == [], how)
 
@@ -168,8 +168,11 @@ def stop_process(
 def _end_descendants(
     workspace: Workspace, path: str, trace: ClientTrace, seen: SeenDescendants, deadline: float
 ) -> list[Leftover] | None:
-    """End the processes that the ended client of the session at ``path`` has left. Only those that certainly
-    belong to it get a signal. Return what is left at ``deadline``, None if that cannot be seen."""
+    """End the remaining processes of the ended client of the session at ``path``. Only processes that
+    certainly belong to it get a signal.
+
+    Return the processes that remain at ``deadline``, None if they are not visible.
+    """
     record_gone(workspace, path, trace, seen.left())
     began, signalled = time.monotonic(), set[int]()
     while True:
@@ -183,7 +186,7 @@ def _end_descendants(
                 with suppress(PermissionError):
                     workspace.platform.send_signal(each.pid, each.started, signal.SIGTERM)
         if not any(each.is_certain for each in left) and now - began >= 2 * _LEAVE_SECONDS:
-            # The rest gets no signal, so waiting does not help.
+            # The other processes get no signal, so waiting does not help.
             return left
         time.sleep(_LOOK_SECONDS)
 
@@ -191,8 +194,8 @@ def _end_descendants(
 def _prove_elsewhere(
     workspace: Workspace, path: str, cause: Row, patience: float, texts: Catalogue
 ) -> StopProof:
-    """Return the proof that a client on another machine, or in another namespace, has stopped. Only the
-    report of its own server proves it."""
+    """Return the proof that a client on another machine, or in another namespace, has stopped. Only a report
+    by its own server is a proof."""
     agent = path.partition("/")[0]
     report = _wait_for_report(workspace.journal, path, cause, patience)
     if report is None:
@@ -202,7 +205,8 @@ def _prove_elsewhere(
 
 
 def find_doubt(workspace: Workspace, step: Row, texts: Catalogue, view: ProcessView | None = None) -> str:
-    """Return why it is not proven that the session that ended with ``step`` has stopped, empty if it is.
+    """Return the reason for doubt that the session that ended with ``step`` has stopped, empty if this is
+    proven.
 
     Any process of this user can report the end of a session of an attached client, even the agent's own
     shell. So only the end of the client's processes is a proof. Raises `JournalError`.
@@ -218,8 +222,8 @@ def find_doubt(workspace: Workspace, step: Row, texts: Catalogue, view: ProcessV
 
 
 def _wait_for_report(journal: Journal, path: str, cause: Row, seconds: float = _REPORT_SECONDS) -> Row | None:
-    """Return the row by which another process reports that it has ended the client of ``path`` for ``cause``;
-    None if it does not come within ``seconds``."""
+    """Wait for the row in which another process reports that it has ended the client of ``path`` because of
+    ``cause``. None if it does not arrive within ``seconds``."""
     until = time.monotonic() + seconds
     with closing(journal.changes()) as changes:
         while (left := until - time.monotonic()) > 0:
@@ -231,7 +235,7 @@ def _wait_for_report(journal: Journal, path: str, cause: Row, seconds: float = _
 
 
 def _wait_until_ended(workspace: Workspace, session: Row, patience: float, texts: Catalogue) -> StopProof:
-    """Wait for a session that ends itself. Return the proof that it has stopped."""
+    """Wait for a session that ends by itself. Return the proof that it has stopped."""
     journal, zone = workspace.journal, workspace.session_zone
     agent = session.path.partition("/")[0]
     until = time.monotonic() + patience
@@ -252,9 +256,11 @@ def _wait_until_ended(workspace: Workspace, session: Row, patience: float, texts
 
 
 def is_abandoned(workspace: Workspace, step: Row) -> bool:
-    """Return whether it is certain that no process continues the session whose newest step is ``step``. The
-    end of a hook that wrote the step proves nothing, because the client is another process. Raises
-    `JournalError`."""
+    """Return whether it is certain that no process continues the session with the newest step ``step``.
+
+    The end of the hook that wrote the step proves nothing, because the client is another process. Raises
+    `JournalError`.
+    """
     lease = presence_of(step)
     if any(each.id == lease and each.is_alive for each in workspace.journal.presence.all()):
         return False
@@ -266,8 +272,7 @@ def is_abandoned(workspace: Workspace, step: Row) -> bool:
 
 
 def running_agents(workspace: Workspace) -> list[str]:
-    """Return the agents of ``workspace`` with a session that is not proven to have ended. Raises
-    `JournalError`."""
+    """Return the agents of ``workspace`` with a session whose end is not proven. Raises `JournalError`."""
     heads = workspace.session_zone.heads()
     agents = dict.fromkeys(row.path.partition("/")[0] for row in heads if is_unfinished(row))
     agents |= dict.fromkeys(doubted_agents(workspace))
@@ -275,8 +280,8 @@ def running_agents(workspace: Workspace) -> list[str]:
 
 
 def doubted_agents(workspace: Workspace) -> list[str]:
-    """Return the agents of ``workspace`` with a session that claims to have ended, but whose client may still
-    run. Raises `JournalError`."""
+    """Return the agents of ``workspace`` with a session that is marked as ended, but whose client may still
+    be running. Raises `JournalError`."""
     view, texts = ProcessView(workspace), catalogue(workspace.config.language)
     agents: dict[str, None] = {}
     for row in workspace.session_zone.heads():
@@ -290,17 +295,17 @@ def doubted_agents(workspace: Workspace) -> list[str]:
 def prove_paused(
     workspace: Workspace, agents: Iterable[str], *, patience: float = PATIENCE
 ) -> list[StopProof]:
-    """Wait until all sessions of ``agents``, which were asked to pause, are paused or have ended, for at most
-    ``patience`` seconds. Return the proof for each agent. Raises `JournalError`."""
+    """Wait at most ``patience`` seconds until all sessions of ``agents`` are paused or have ended, after
+    requests to pause. Return the proof for each agent. Raises `JournalError`."""
     until = time.monotonic() + patience
     return _for_each(agents, lambda agent: _wait_until_paused(workspace, agent, until))
 
 
 def check_paused(workspace: Workspace, agent: str, language: Language | None = None) -> StopProof:
-    """Return whether ``agent`` in ``workspace``, after a request to pause, is proven to be paused.
+    """Return the proof that ``agent`` in ``workspace`` is paused, after a request to pause.
 
-    Each of its sessions must be paused, proven to have ended, or run by nobody. ``language``: the language
-    of the texts, default: the workspace's. Raise `JournalError`.
+    Each of its sessions must be paused, proven to have ended, or without a process. ``language``: the
+    language of the texts, default: the workspace's. Raise `JournalError`.
     """
     texts = catalogue(language or workspace.config.language)
     proof = StopProof(agent, True, texts("stop.idle"))
@@ -331,7 +336,7 @@ def end_agents(
     """
 
     def end(agent: str) -> StopProof:
-        # A client may end its session before its process, and only the end of the process counts.
+        # A client may end its session before its process. Only the end of the process counts.
         tool_patience = min(_TOOL_SECONDS, patience)
         proof = stop_client(workspace, agent, by, patience=tool_patience, process_patience=patience)
         return proof if proof.is_proven else stop_client(workspace, agent, by, patience=patience)

@@ -1,4 +1,4 @@
-"""Read a client's transcript, and reconcile it with what hooks report.
+"""Reads a client's transcript, and reconciles it with the reports of hooks.
 
 A hook and the transcript report the same messages. A transcript can have several lines for one message.
 """
@@ -19,19 +19,19 @@ from watchroom.features.budgets.rows import UsageTotal
 
 MessageSource: TypeAlias = Literal["hook", "transcript"]
 _MAX_READ_BYTES: Final = 4_000_000
-"""Bytes of a transcript that are read at a time."""
+"""Maximum bytes of a transcript that are read at a time."""
 _MAX_LINE_BYTES: Final = 1_000_000
-"""Longer lines of a transcript are skipped."""
+"""Maximum bytes of a transcript's line. Longer lines are skipped."""
 _MAX_MESSAGES: Final = 200
-"""Messages that a `MessageDeduplicator` or a `MessageUsage` remembers."""
+"""Maximum number of messages that a `MessageDeduplicator` or a `MessageUsage` remembers."""
 _MAX_SHOWN: Final = 100
-"""Messages whose pieces are kept. If there are more, the oldest is forgotten."""
+"""Maximum number of messages whose pieces are kept. If there are more, the oldest is dropped."""
 _MAX_CHARACTERS: Final = 1_000_000
-"""Characters of a message that are kept. Pieces after that are skipped and not counted."""
+"""Maximum characters of a message that are kept. Further pieces are skipped and not counted."""
 
 
 class TranscriptFile:
-    """The growing transcript at ``path`` of ``session``."""
+    """The transcript of ``session`` at ``path``, which is still growing."""
 
     def __init__(self, path: str, session: ClientSession) -> None:
         self.path = path
@@ -39,9 +39,9 @@ class TranscriptFile:
         self._offset = 0
 
     def read(self) -> list[Event]:
-        """Return the new complete lines, none if the file cannot be read."""
+        """Return the new complete lines. The result is empty if the file cannot be read."""
         try:
-            # Opening a pipe would block until something writes to it.
+            # Opening a pipe would block until another process writes to it.
             with open(os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                     return []
@@ -51,7 +51,7 @@ class TranscriptFile:
             return []
         end = read.rfind(b"\n") + 1
         if not end and len(read) == _MAX_READ_BYTES:
-            # The line is longer than the limit for lines, too.
+            # The line is also longer than the limit for lines.
             end = len(read)
         self._offset += end
         return [event for line in read[:end].splitlines() if (event := _parse_line(line)) is not None]
@@ -70,16 +70,17 @@ def _parse_line(line: bytes) -> Event | None:
 class MessageDeduplicator:
     """Finds messages that a hook and the transcript both report.
 
-    Either source can be first, and no id is common to both. The same text can be a message several times, so
+    Either source can be first, and the two have no common id. The same text can be sent several times, so
     each report of one source matches one report of the other.
     """
 
     def __init__(self) -> None:
         self._unmatched: OrderedDict[tuple[str, MessageSource], int] = OrderedDict()
-        """Reports that the other source has not matched yet."""
+        """Reports that have no matching report of the other source yet."""
 
     def is_duplicate(self, message: str, source: MessageSource) -> bool:
-        """Return whether the other source has reported ``message`` (any name of it) before ``source``."""
+        """Return whether the other source has reported ``message`` before ``source``. ``message``: all names
+        of the message."""
         other: MessageSource = "transcript" if source == "hook" else "hook"
         count = self._unmatched.pop((message, other), 0)
         if count > 1:
@@ -93,14 +94,14 @@ class MessageDeduplicator:
 
 
 class MessagePieces:
-    """Joins the pieces of messages, each named by its id."""
+    """Joins the pieces of messages, by the message's id."""
 
     def __init__(self) -> None:
         self._texts: OrderedDict[str, StringIO] = OrderedDict()
         self._counts: dict[str, int] = {}
 
     def add(self, message: str, piece: str) -> None:
-        """Add ``piece``, the next one of ``message``."""
+        """Add ``piece``, the next piece of ``message``."""
         text = self._texts.setdefault(message, StringIO())
         if text.tell() + len(piece) <= _MAX_CHARACTERS:
             text.write(piece)
@@ -109,28 +110,27 @@ class MessagePieces:
             self.take(next(iter(self._texts)))
 
     def take(self, message: str) -> tuple[str, int]:
-        """Forget ``message``. Return its text and the number of its pieces, as far as they were kept."""
+        """Remove ``message``. Return its kept text and the number of its kept pieces."""
         text = self._texts.pop(message, None)
         return ("" if text is None else text.getvalue()), self._counts.pop(message, 0)
 
 
 class MessageUsage:
-    """Counts the tokens of messages of which a transcript has several lines.
+    """Counts the tokens of messages that have several lines in a transcript.
 
     Claude Code writes a line for each block of a message. The first line may be written while the message is
-    still being received, and then has fewer output tokens than the last one. The largest counts are kept.
+    still arriving, and then has fewer output tokens than the last line. The largest counts are kept.
     """
 
     def __init__(self) -> None:
         self._counted: OrderedDict[tuple[str, str], UsageTotal] = OrderedDict()
 
     def find_increase(self, session: str, report: UsageReported) -> UsageReported | None:
-        """Return what ``report``, about a message of the session at ``session``, adds to earlier lines.
+        """Return the usage that ``report`` adds to earlier lines about the same message of the session at
+        ``session``.
 
-        None if it adds nothing. Usage without a message's key is returned as it is.
-
-        The key of the result depends only on the lines of the transcript, so a second reading gives the same
-        keys.
+        None if it adds nothing. Usage without a message's key is returned unchanged. The key of the result
+        depends only on the lines of the transcript, so a second read gives the same keys.
         """
         if not report.key:
             return report

@@ -1,8 +1,8 @@
 """A simulated model: it answers each request with the next move of a script.
 
-The next move depends only on the conversation so far. So a session that another process resumes goes on
-where it was. `developer` returns such models for tasks: an architect and programmers who write and test a
-small program.
+The next move depends only on the conversation so far. So another process can resume a session at the same
+point. `developer` returns such models for tasks: an architect and programmers who write and test a small
+program.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ScriptedModel:
 
     - ``start``: returns the script of a session, from its first text.
     - ``speed``: divides all pauses, default 0: no pauses.
-    - ``wait``: waits for a `WaitFor` of the script, and returns whether it happened in time. Default: do not
+    - ``wait``: waits for a `WaitFor` of the script, and returns whether it was met in time. Default: do not
       wait.
     """
 
@@ -59,9 +59,9 @@ class ScriptedModel:
         self._said = 0
 
     async def __call__(self, payload: ModelPayload) -> Reply:
-        """Return the answer to ``payload``. An answer that was cut short is repeated."""
+        """Return the answer to ``payload``. An interrupted answer is repeated."""
         opening, turns = _conversation(payload.messages)
-        # Messages that arrived after an answer was cut short belong to the same turn: replay the script.
+        # Messages that arrived after an interrupted answer belong to the same turn, so replay the script.
         is_longer = 0 < len(turns) == self._turns and len(turns[-1].said) > self._said
         if self._script is None or len(turns) < self._turns or is_longer:
             self._script = self._start(opening)
@@ -69,7 +69,7 @@ class ScriptedModel:
             self._turns = 0
         while True:
             if isinstance(self._step, WaitFor):
-                # Do not wait again for what has already happened.
+                # Do not wait again for an event that has already happened.
                 came = len(turns) > self._turns or self._wait is None or await self._wait(self._step)
                 self._step = self._script.send(Heard({} if came else {"timed_out": True}))
             elif self._turns < len(turns):
@@ -107,9 +107,9 @@ def result_of(content: str) -> Result:
 
 
 def _conversation(messages: Sequence[Message]) -> tuple[str, list[Heard]]:
-    """Return the first text, and what came after each answer of the model.
+    """Return the first text, and the messages after each answer of the model.
 
-    What came before the first answer counts as after it.
+    Messages before the first answer count as after it.
     """
     at = next((n for n, each in enumerate(messages) if isinstance(each, UserMessage)), len(messages))
     first = messages[at].content if at < len(messages) else ""
@@ -140,7 +140,7 @@ def developer(member: Member, language: Language, *, speed: float = 0.0) -> Simu
     """Return the simulated model of a task's agent, who plays its role in the scenario ``developers``.
 
     - ``member``: the agent.
-    - ``language``: of its texts.
+    - ``language``: the language of its texts.
     - ``speed``: divides all pauses, default 0: no pauses.
     """
     scenario = _scenario()

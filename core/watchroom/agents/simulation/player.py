@@ -40,31 +40,32 @@ FULL_SPEED: Final = 60.0
 """At speed 0, agents ask people as often as at this speed."""
 
 GOODBYE: Final = 2.0
-"""Seconds that running calls get at the end before commands are stopped."""
+"""Seconds for running calls to end, before commands are stopped."""
 
 _ROUTINE: Final = "routine"
 _NUMBER: Final = "number"
 _SEED: Final = "seed"
 _MAY_WAIT: Final = frozenset({"run_command"})
-"""Tools whose calls can take long run in a thread. So do those of whiteboards, which can be locked."""
+"""Tools whose calls can take long, and therefore run in a thread. Whiteboard tools also do, because boards
+can be locked."""
 
 _REST_SECONDS: Final = 20.0
-"""Seconds that an agent rests after a person or a limit has ended its session."""
+"""Seconds that an agent rests after its session was ended by a person or a limit."""
 
 _MIN_WAIT_SECONDS: Final = 2.0
 _MAX_AT_LIMIT_SECONDS: Final = 600.0
-"""How long a session at its limit waits for a person, at most."""
+"""Maximum seconds that a session at its limit waits for a person."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What all agents of a simulation share, on one event loop.
+    """The data shared by all agents of a simulation, on one event loop.
 
-    - ``workspace``, ``scenario``, ``team``: who plays what, and where.
-    - ``seed``: decides what is random.
+    - ``workspace``, ``scenario``, ``team``: the workspace, the scenario, and the agents.
+    - ``seed``: the seed of random choices.
     - ``speed``: divides all pauses. 0: no pauses.
-    - ``queue``: who can ask people, None if nobody can.
-    - ``errors``: why agents have failed.
+    - ``queue``: decides which agent can ask people, None if no agent can.
+    - ``errors``: the errors of failed agents.
     """
 
     workspace: Workspace
@@ -173,7 +174,7 @@ class Player:
         return state.status
 
     async def _may_go_on(self, session: Session) -> bool:
-        """Wait until a person lets a session at its limit go on. Returns False if nobody does."""
+        """Wait until a person lets a session at its limit continue. Returns False if nobody does."""
         if self._stage.queue is not None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(self._stage.scenario.answer_within, _MAX_AT_LIMIT_SECONDS)):
@@ -195,7 +196,7 @@ class Player:
     def _chat_agent(self, name: str, play: Play) -> ChatAgent:
         scenario = self._stage.scenario
         model = ScriptedModel(partial(play.script, name), speed=self._stage.speed, wait=self._wait)
-        # Reading the buffers takes a switch of threads before each request.
+        # Reading the buffers needs a thread switch before each request.
         has_buffers = "open_buffer" in scenario.calls_in(name)
         return ChatAgent(
             self._tools,
@@ -235,7 +236,7 @@ class _Buffers(BufferTools):
 
 
 def _without_thread(tool: AgentTool) -> AgentTool:
-    """Return ``tool`` so that it runs on the event loop, unless it can wait: that saves a switch of threads.
+    """Return ``tool`` in a form that runs on the event loop, unless it can wait. This saves a thread switch.
 
     A call in a thread gets time to end when the simulation ends.
     """
@@ -262,9 +263,9 @@ def _whole(value: object) -> int:
 
 
 class RequestQueue:
-    """Decides which agent can ask people something now. For one thread.
+    """Decides which agent can ask people a question now. For use on one thread.
 
-    - ``scenario``: its requests, the interval between them, and how many can be open at once.
+    - ``scenario``: has the requests, the interval between them, and the maximum number of open requests.
     - ``clock``: returns the seconds since the start, at speed 1.
     """
 
@@ -276,7 +277,7 @@ class RequestQueue:
         self._open: set[str] = set()
 
     def take(self, agent: str) -> str:
-        """Return the routine in which ``agent`` asks something now, empty if it cannot ask.
+        """Return the routine in which ``agent`` asks a question now, empty if it cannot ask.
 
         The same request is due again later.
         """
@@ -296,7 +297,7 @@ class RequestQueue:
         self._open.add(agent)
 
     def end(self, agent: str) -> None:
-        """Count the request of ``agent`` as closed: it was answered, or has expired."""
+        """Count the request of ``agent`` as closed, because it was answered or has expired."""
         self._open.discard(agent)
 
     def _next_due(self, now: float) -> float:
@@ -304,9 +305,9 @@ class RequestQueue:
 
 
 async def wait_for_version(workspace: Workspace, zone: Zone, path: str, version: int, seconds: float) -> bool:
-    """Wait until ``path`` in ``zone`` has ``version`` or a later one, by any process.
+    """Wait until ``path`` in ``zone`` has ``version`` or a later version, written by any process.
 
-    ``seconds``: timeout. Returns False after it.
+    Returns False after ``seconds``.
     """
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
 

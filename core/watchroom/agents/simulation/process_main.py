@@ -1,4 +1,4 @@
-"""One agent of a simulated team, in its own process.
+"""One agent of a simulated team, in a separate process.
 
 Run as ``python -m watchroom.agents.simulation.process_main ROOT SCENARIO AGENT SEED SPEED TEAM…``. It ends
 when its standard input ends, and prints problems to standard error.
@@ -24,7 +24,7 @@ async def work(root: str, scenario: str, agent: str, seed: str, speed: str, *tea
     - ``root``: the workspace.
     - ``scenario``: the path of the scenario file.
     - ``agent``, ``team``: ids.
-    - ``seed``, ``speed``: as of `Simulation`.
+    - ``seed``, ``speed``: see `Simulation`.
 
     Raises `WatchroomError` if the workspace or the scenario cannot be opened.
     """

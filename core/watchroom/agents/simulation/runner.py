@@ -1,4 +1,4 @@
-"""Plays a scenario: all agents on one event loop in a background thread, some in processes of their own."""
+"""Plays a scenario: all agents on one event loop in a background thread, and some in separate processes."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ _STOP_INTERVAL: Final = 0.5
 _SUBMITTER: Final = "human:product"
 _MODULE: Final = "watchroom.agents.simulation.process_main"
 _END_SECONDS: Final = 10.0
-"""Time for a process to end by itself. It can still be starting."""
+"""Seconds for a process to end by itself. It may still be starting."""
 NOTICED_SECONDS: Final = 8.0
-"""Seconds after which every process has noticed that a machine is lost."""
+"""Seconds after which every process has noticed the loss of a machine."""
 _MAX_LINE_BYTES: Final = 1 << 20
 _log = logging.getLogger("watchroom")
 
 
 class AgentPlace(NamedTuple):
-    """Where the process of an agent works.
+    """The place of an agent's process.
 
     - ``root``: its checkout, default the parent's.
-    - ``lost_after``: seconds after which its machine is lost, as by a power cut. The agent then goes on in
+    - ``lost_after``: seconds after which its machine is lost, as in a power cut. The agent then continues in
       the parent's checkout. Default: never.
     """
 
@@ -54,15 +54,15 @@ _HERE: Final = AgentPlace()
 class Simulation:
     """A team of simulated agents at work. Methods can be called from any thread.
 
-    - ``workspace``: where they work.
-    - ``agents``: at least one, registered in the workspace.
-    - ``scenario``: what they do, default the built-in scenario.
-    - ``seed``: decides what is random, default 0. The same seed and the same results give the same calls.
+    - ``workspace``: the workspace of the agents.
+    - ``agents``: at least one agent, registered in the workspace.
+    - ``scenario``: the scenario, default the built-in scenario.
+    - ``seed``: the seed of random choices, default 0. The same seed and the same results give the same calls.
     - ``speed``: divides all pauses, default 1: an agent acts every second or two. 0: no pauses.
-    - ``people``: agents sometimes ask people and wait for the answer, default false. How long they wait is
-      in the scenario and does not depend on the speed.
-    - ``apart``: agents with a process of their own, which ends with the simulation. They ask nobody. A
-      mapping contains their places.
+    - ``people``: agents sometimes ask people and wait for the answer, default False. The timeout is in the
+      scenario and does not depend on the speed.
+    - ``apart``: agents with a separate process, which ends with the simulation. They ask no people. A mapping
+      also contains their places.
 
     As a context manager it starts and stops. Raises ValueError if ``speed`` is negative.
     """
@@ -100,7 +100,7 @@ class Simulation:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop each agent after its present call, and wait for that. Sessions can be resumed."""
+        """Stop each agent after its current call, and wait for that. Sessions can be resumed."""
         self._stopped.set()
         if self._thread.ident is not None:
             self._thread.join()
@@ -122,13 +122,13 @@ class Simulation:
         with ExitStack() as stack, asyncio.Runner() as runner:
             task = self._begin_task()
             if task is not None:
-                # The claim shows other processes that the task is being worked on.
+                # The claim shows other processes that agents are working on the task.
                 with suppress(TaskInUse):
                     stack.enter_context(self._workspace.tasks.claim(task.id))
             runner.run(self._play())
 
     def _begin_task(self) -> Task | None:
-        """Return the scenario's task, of which all agents are members. Submit it unless they have one."""
+        """Return the scenario's task, with all agents as members. Submit it unless it exists."""
         plan = self._scenario.task_in(self._workspace.config.language)
         if plan is None:
             return None
@@ -170,9 +170,9 @@ async def play(
     """Run the agents on ``stage`` until ``over`` ends.
 
     - ``players``: agents on this event loop.
-    - ``processes``: agents with processes of their own.
+    - ``processes``: agents in separate processes.
     """
-    # The processes come last: a process that is loading slows the others down.
+    # The processes come last, because a process that is loading slows down the others.
     lives = [
         *(asyncio.create_task(_watch(stage, each)) for each in players),
         *(asyncio.create_task(_watch(stage, each)) for each in processes),
@@ -196,7 +196,7 @@ async def _watch(stage: Stage, life: Player | AgentProcess) -> None:
 
 
 class AgentProcess:
-    """The process of one agent. ``place``: where it works, default in the parent's checkout."""
+    """The process of one agent. ``place``: its place, default the parent's checkout."""
 
     def __init__(self, stage: Stage, id: str, place: AgentPlace = _HERE) -> None:  # noqa: A002  # as in `Player`
         self._stage = stage
@@ -206,7 +206,7 @@ class AgentProcess:
     async def live(self) -> None:
         """Run the agent until this is cancelled.
 
-        Its process ends when its standard input ends, and so also if this process is killed.
+        Its process ends when its standard input ends, so it also ends if this process is killed.
         """
         place = self._place
         if place.lost_after is not None:
@@ -223,7 +223,7 @@ class AgentProcess:
         """
         stage = self._stage
         given = [root, stage.scenario.source, self.id, str(stage.seed), str(stage.speed)]
-        # The start is shielded from cancellation: asyncio warns about a process that it has to kill.
+        # The start is shielded from cancellation, because asyncio warns about a process that it must kill.
         starting = asyncio.create_task(
             asyncio.create_subprocess_exec(
                 *module_command(_MODULE, *given, *(agent.id for agent in stage.team)),
@@ -245,7 +245,7 @@ class AgentProcess:
             is_lost = True
             (await starting).kill()
         except asyncio.CancelledError:
-            # The code below asks it to end.
+            # The code below tells it to end.
             pass
         process = await starting
         with suppress(TimeoutError):

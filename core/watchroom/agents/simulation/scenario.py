@@ -1,7 +1,8 @@
-"""Scenarios: the agents, and what they do step by step. docs/scenarios.md describes their files.
+"""Scenarios: the agents and their steps. docs/scenarios.md describes their files.
 
-Names in a scenario are checked by validators of its fields, so that pydantic reports where a name is. The
-known names are in the context of the validation (`Scenario.names`). Without a context, names are not checked.
+Names in a scenario are checked by validators of its fields, so that pydantic reports the place of an unknown
+name. The known names are in the context of the validation (`Scenario.names`). Without a context, names are
+not checked.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ from watchroom.features.sessions.runtime import ASK_PERSON
 from watchroom.texts import Language
 
 _MAX_FILE_BYTES: Final = 1_000_000
-"""Larger files beside a scenario are ignored."""
+"""Maximum bytes of a file beside a scenario. Larger files are ignored."""
 
 Seconds = Annotated[float, Field(ge=0, le=86_400)]
 _ACTIONS: Final = ("call", "play", "wait", "hear", "choose", "set", "stop")
-"""A step has one of these fields."""
+"""The action of a step is one of these fields."""
 READ_ONLY: Final = frozenset(
     "me role layer supervisor others other team suffix folder n now opening text file number item".split()  # noqa: SIM905
 )
@@ -82,20 +83,21 @@ def named(kind: str) -> AfterValidator:
 
 
 Name = Annotated[str, AfterValidator(_check_name)]
-"""The name of a value that a step sets."""
+"""The name of a value set by a step."""
 
 RoutineName = Annotated[str, named("routine")]
 AgentName = Annotated[str, named("agent")]
 ToolName = Annotated[str, AfterValidator(_check_tool)]
 Text = Annotated[str, AfterValidator(_check_placeholders)]
 Phrases = Annotated[str | tuple[str, ...], AfterValidator(_check_placeholders)]
-"""A text, or several from which one is chosen at random."""
+"""A text, or several texts from which one is chosen at random."""
 
 Value = Annotated[JsonValue, AfterValidator(_check_placeholders)]
 
 
 def check_arguments(tool: str, given: Mapping[str, object]) -> None:
-    """Raise ValueError if ``given`` are not arguments of ``tool``, unless its name has placeholders."""
+    """Raise ValueError if ``given`` are not valid arguments of ``tool``, unless the tool's name has
+    placeholders."""
     known = None if _is_dynamic(tool) else all_tools().get(tool)
     if known is None:
         return
@@ -174,7 +176,7 @@ def _check_team_size(given: int, info: ValidationInfo) -> int:
 class WaitFor(_Table):
     """Waits for a version.
 
-    - ``zone``, ``path``, ``version``: of this file or document, or a later version.
+    - ``zone``, ``path``, ``version``: the file or document, and its minimum version.
     - ``most``: timeout, in seconds at speed 1.
     """
 
@@ -243,14 +245,14 @@ class Limit(_Table):
 
 
 class Routine(_Table):
-    """What an agent does in one session.
+    """The steps of an agent in one session.
 
     - ``task``: the first message.
-    - ``steps``: at least one.
+    - ``steps``: the steps, at least one.
     - ``done``: the last answer.
     - ``approve``: tools whose calls wait for a person's approval.
     - ``limit``: the limits of the session.
-    - ``pace``: as of `Actor`, which it overrides.
+    - ``pace``: overrides the pace of the `Actor`.
     """
 
     task: Phrases = ()
@@ -265,7 +267,7 @@ class Actor(_Table):
     """An agent.
 
     - ``first``: routines that it plays once, in order.
-    - ``then``: routines with weights, from which it then chooses at random, without end.
+    - ``then``: routines with weights. After ``first``, it repeatedly chooses a routine at random.
     - ``pace``: the range of seconds before each call, at speed 1.
     """
 
@@ -289,9 +291,9 @@ class RequestPlan(_Table):
     """A routine that asks a person.
 
     - ``play``: the routine.
-    - ``by``: the agents that can play it. One that is free does.
-    - ``after``: seconds until the first time. Later it takes turns with the other requests, at the interval
-      ``request_every`` of the scenario.
+    - ``by``: the agents that can play it. A free agent is chosen.
+    - ``after``: seconds until the first time. Afterwards, it takes turns with the other requests, at the
+      interval ``request_every`` of the scenario.
     """
 
     play: RoutineName
@@ -302,7 +304,7 @@ class RequestPlan(_Table):
 class Change(_Table):
     """Variants of a passage.
 
-    - ``options``: the variant in a text is replaced by the next one.
+    - ``options``: the variants. A variant found in a text is replaced by the next.
     - ``messages``: the description of each variant.
     """
 
@@ -331,7 +333,7 @@ class Translation(_Table):
 
 
 class Scenario(_Table):
-    """A scenario, as in its file."""
+    """The content of a scenario file."""
 
     name: str
     about: str = ""
@@ -403,16 +405,17 @@ class Scenario(_Table):
         return _file_texts(os.path.join(os.path.dirname(self.source), self.files)) if self.files else {}
 
     def actor_of(self, agent: str) -> Actor | None:
-        """Return the actor of ``agent``. A copy has the actor of its original (``coder-2``: ``coder``)."""
+        """Return the actor of ``agent``. A copy has the actor of its original (``coder-2`` has that of
+        ``coder``)."""
         name = re.sub(r"-\d{1,6}$", "", agent)
         found = [each for each in self.agents if each.id in (agent, name)]
         return max(found, key=lambda each: len(each.id), default=None)
 
     def roster(self, count: int | None = None) -> list[Agent]:
-        """Return a team of ``count`` agents, default all that are listed.
+        """Return a team of ``count`` agents, default all listed agents.
 
-        If there are more than listed, numbered copies follow, none of them of the top layer. Raises
-        ValueError if ``count`` is below ``at_least``.
+        For a larger team, numbered copies follow, without copies of the top layer. Raises ValueError if
+        ``count`` is below ``at_least``.
         """
         wanted = len(self.agents) if count is None else count
         if wanted < self.at_least:

@@ -21,13 +21,13 @@ from watchroom.features.config.rows import Agent
 BUILT_IN: Final = Path(__file__).parent / "scenarios"
 """The folder of the built-in scenarios."""
 BUILT_IN_NAMES: Final = ("software-team", "rogue-agent")
-"""The scenarios that `watchroom demo` plays by name."""
+"""The names of the built-in scenarios for `watchroom demo`."""
 
 _MAX_BYTES: Final = 4_000_000
 _MAX_PROBLEMS: Final = 20
-"""Problems that are reported at once."""
+"""Maximum number of problems that are reported at once."""
 _MAX_PROBLEM: Final = 400
-"""Characters of a problem."""
+"""Maximum characters of a problem."""
 
 
 def load(path: str | os.PathLike[str]) -> Scenario:

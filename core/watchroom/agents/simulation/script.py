@@ -1,6 +1,6 @@
-"""Plays routines as a generator of moves: what an agent says and calls.
+"""Plays routines as a generator of moves: an agent's texts and calls.
 
-The moves depend only on the seed and on what the agent receives. Pure: without clock, threads and files, a
+The moves depend only on the seed and on the messages to the agent. Pure: without clock, threads and files, a
 session can be replayed from its messages.
 """
 
@@ -24,15 +24,15 @@ Result: TypeAlias = Mapping[str, Json]
 _MAX_MESSAGE: Final = 200
 _MAX_ITEMS: Final = 50
 _CLOSING: Final = "…"
-"""The last answer if the scenario has no text for it: an answer cannot be empty."""
+"""The last answer if the scenario has no text for it, because an answer cannot be empty."""
 
 _MAX_DEPTH: Final = 12
-"""Of routines that play routines."""
+"""Maximum nesting of routines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What an agent does next.
+    """The next move of an agent.
 
     - ``say``: its text.
     - ``tool``, ``arguments``: its call. Without a tool, its turn ends.
@@ -47,7 +47,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What an agent receives after a move: the ``result`` of its call, and messages with their authors."""
+    """The input for an agent after a move: the ``result`` of its call, and messages with their authors."""
 
     result: Result = field(default_factory=dict)
     said: Sequence[tuple[str, str]] = ()
@@ -68,10 +68,10 @@ class _Stopped(Exception):
 class Play:
     """One session of an agent.
 
-    - ``scenario``, ``agent``: who plays what.
+    - ``scenario``, ``agent``: the scenario, and the agent.
     - ``team``: all agents.
-    - ``seed``, ``number``: decide what is random. ``number`` counts the agent's sessions.
-    - ``language``: of its texts.
+    - ``seed``, ``number``: the seed of random choices. ``number``: the number of the agent's session.
+    - ``language``: the language of its texts.
     - ``now``: the time that the agent writes into texts.
     """
 
@@ -256,7 +256,7 @@ class _Session:
         self._bind(step.result, {"texts": texts, "text": texts[-1], "missing": missing})
 
     def _listen(self, heard: Heard) -> Script:
-        """Collect messages. Play the routine ``on_message`` for those of people."""
+        """Collect messages. Play the routine ``on_message`` for messages of people."""
         self._said += heard.said
         for author, text in heard.said:
             if author.startswith(HUMAN_PREFIX) and self._scenario.on_message:
@@ -283,7 +283,8 @@ class _Session:
             self._template.values[as_text(self._template.fill(name))] = value
 
     def _text(self, name: str, own: str | Sequence[str]) -> str:
-        """Return ``own``, one of several, or by default the scenario's text ``name``."""
+        """Return ``own``, or a random text of several. If ``own`` is empty, return the scenario's text
+        ``name``."""
         return self._template.text(own) if own else as_text(self._template.fill("${text." + name + "}"))
 
     def _pause(self, step: Step | None) -> float:

@@ -15,7 +15,7 @@ from watchroom.kernel.journal import Journal
 from watchroom.model import ENDED, Row
 
 _QUICK: Final = 2
-"""Tries within which a recovery counts as quick."""
+"""Maximum number of tries of a quick recovery."""
 _EDITS: Final = frozenset(
     {"realtime_set_field", "realtime_edit_text", "realtime_edit_set", "realtime_edit_counter"}
 )
@@ -34,11 +34,11 @@ class Summary:
     - ``conflicts``: first tries that met a newer version.
     - ``recoveries``: conflicts that were merged and committed; ``quick_recoveries``: within two tries.
     - ``abandoned``: conflicts that were not resolved.
-    - ``edits``: of realtime documents.
-    - ``board_versions``: of whiteboards.
+    - ``edits``: edits of realtime documents.
+    - ``board_versions``: versions of whiteboards.
     - ``refused``: calls that failed for other reasons.
-    - ``sessions``: sessions that have ended; ``tokens``: what they used.
-    - ``errors``: the agents that have failed, and why.
+    - ``sessions``: ended sessions; ``tokens``: their usage.
+    - ``errors``: the failed agents, and the reasons.
     """
 
     calls: int
@@ -59,19 +59,19 @@ class Summary:
 
     @property
     def conflict_rate(self) -> float:
-        """Conflicts per first try."""
+        """The number of conflicts per first try."""
         return self.conflicts / self.writes if self.writes else 0.0
 
     @property
     def recovery_rate(self) -> float:
-        """The share of ended conflicts that were recovered within two tries."""
+        """The fraction of ended conflicts that were recovered within two tries."""
         ended = self.recoveries + self.abandoned
         return self.quick_recoveries / ended if ended else 1.0
 
 
 class Statistics:
-    """Counts calls in sessions of any process, from the rows of ``journal`` after this moment. For any
-    thread."""
+    """Counts calls in sessions of any process, from the rows of ``journal`` after its creation. May be used
+    from any thread."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -84,7 +84,7 @@ class Statistics:
         self._tries: Counter[tuple[str, str]] = Counter()
 
     def summary(self, errors: tuple[str, ...] = ()) -> Summary:
-        """Return the statistics now, with ``errors``."""
+        """Return the current statistics, with ``errors``."""
         with self._lock:
             while rows := self._journal.rows(self._seq):
                 for row in rows:
@@ -107,7 +107,7 @@ class Statistics:
                 if function is not None:
                     self._count_call(row.path, function, result_of(message["content"]))
         if row.detail["status"] in ENDED:
-            # After a message, a session that was done goes on and ends again.
+            # After a message, an ended session continues and ends again.
             self._tokens[row.path] = sum(cast("list[int]", row.detail["tokens"]))
             self._counts["sessions"] = len(self._tokens)
             self._counts["tokens"] = self._tokens.total()

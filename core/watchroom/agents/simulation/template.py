@@ -16,7 +16,7 @@ from watchroom.model import Json
 PLACEHOLDER: Final = re.compile(r"\$\{([^{}]+)\}")
 _COMPARISON: Final = re.compile(r"(.+?) (==|!=|>=|<|in) (.+)", re.DOTALL)
 _MAX_DEPTH: Final = 8
-"""Of texts within texts."""
+"""Maximum nesting of texts."""
 _MAX_TEXT: Final = 2_000_000
 
 
@@ -37,7 +37,7 @@ class Template:
 
     - ``values``: the values by name.
     - ``texts``: the templates of ``${text.NAME}``. One of a list is chosen at random.
-    - ``files``: the texts of ``${file.NAME}``, which are not filled.
+    - ``files``: the texts of ``${file.NAME}``. Their placeholders are not filled.
     - ``random``: the generator.
     """
 
@@ -56,7 +56,7 @@ class Template:
     def fill(self, value: Json, depth: int = 0) -> Json:
         """Return ``value`` with filled placeholders and applied edits: tables with ``edit`` or ``edit_file``.
 
-        ``depth``: the number of texts around this one.
+        ``depth``: the nesting depth of this text.
         """
         if isinstance(value, str):
             whole = PLACEHOLDER.fullmatch(value)
@@ -71,7 +71,7 @@ class Template:
         return [self.fill(each, depth) for each in value] if isinstance(value, list) else value
 
     def text(self, value: str | Sequence[str]) -> str:
-        """Return the template ``value``, or one of several, as a filled text."""
+        """Return the filled text of ``value``, a template or several, from which one is chosen at random."""
         chosen = value if isinstance(value, str) else self.random.choice(value) if value else ""
         return as_text(self.fill(chosen))
 
@@ -127,7 +127,7 @@ def edited(edit: Mapping[str, Json]) -> str:
     - ``edit``: the text.
     - ``replace``, ``by``: the first occurrence is replaced; with ``all``, every occurrence.
     - ``add``: a line to append, to the text or to the section ``under`` a heading.
-    - ``keep``: how many lines that section keeps, the newest ones.
+    - ``keep``: the number of newest lines that the section keeps.
     """
     text = as_text(edit["edit"])
     if edit.get("replace"):
@@ -238,4 +238,4 @@ FILTERS: Final[Mapping[str, Callable[[Json, str], Json]]] = {
     "cut": lambda value, most: as_text(value)[: int(most)],
     "plus": lambda value, more: int(_number(value)) + int(more),
 }
-"""The filters by name. Each gets the value and its argument. ``pick`` is not here: it is random."""
+"""The filters by name. Each takes the value and its argument. ``pick`` is not here, because it is random."""

@@ -1,4 +1,5 @@
-"""Finds the line of each key and each element in a TOML document: `tomllib` keeps no positions. Pure."""
+"""Finds the line of each key and each element in a TOML document, because `tomllib` keeps no positions.
+Pure."""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ def _begin_table(
 
 
 def _names(lexeme: str) -> list[str]:
-    """Return the names in ``lexeme``, a key or a part of one."""
+    """Return the names in ``lexeme``, a key or a part of a key."""
     if lexeme[0] in "\"'":
         return [lexeme[1:-1]]
     return [name for name in lexeme.split(".") if name not in ("", "[")]

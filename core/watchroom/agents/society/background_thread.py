@@ -23,9 +23,10 @@ class SocietyThread:
     """Runs the agents of tasks on a background thread until the tasks have ended or `stop` is called.
 
     - ``society``: creates the society with the models.
-    - ``models``: entered on the thread; yields the function that returns the model of an agent.
+    - ``models``: a context manager, entered on the thread. It yields the function that returns the model of
+      an agent.
     - ``tasks``: the ids of the tasks.
-    - ``stay``: go on while all agents wait for people, default true.
+    - ``stay``: continue while all agents wait for people, default True.
 
     As a context manager it starts and stops.
     """
@@ -53,7 +54,8 @@ class SocietyThread:
         self._thread.start()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until the thread has ended. ``seconds``: timeout, default none. Returns False after it."""
+        """Wait until the thread has ended. ``seconds``: timeout, default none. Returns False after the
+        timeout."""
         return bool(wait([self._result], seconds).done)
 
     def stop(self) -> None:
@@ -65,8 +67,8 @@ class SocietyThread:
         self._thread.join()
 
     def result(self) -> tuple[Task, ...]:
-        """Wait for the end. Returns the tasks at the end, none after `stop`. Raises the error that ended the
-        thread."""
+        """Wait for the end. Returns the tasks at the end, or an empty tuple after `stop`. Raises the error
+        that ended the thread."""
         return self._result.result()
 
     def __enter__(self) -> Self:

@@ -21,7 +21,7 @@ _OVER: Final = frozenset({"done", "cancelled"})
 
 
 def find_task(workspace: Workspace, name: str) -> Task | None:
-    """Return the open task that ``name`` names, None if there is none. Raises `JournalError`.
+    """Return the open task for ``name``, None if there is none. Raises `JournalError`.
 
     ``name``: the id of the task, or ``AGENT`` or ``AGENT/ID`` for the task of that agent.
     """
@@ -33,7 +33,7 @@ def find_task(workspace: Workspace, name: str) -> Task | None:
 
 
 def find_session(workspace: Workspace, name: str) -> SessionHead:
-    """Return the session that ``name`` names, if it can be resumed.
+    """Return the session for ``name``, if it can be resumed.
 
     ``name``: ``AGENT/ID``, or ``AGENT`` for the agent's last active session that has not ended.
 
@@ -58,7 +58,7 @@ def find_session(workspace: Workspace, name: str) -> SessionHead:
 
 
 def client_of(workspace: Workspace, session: SessionHead) -> str:
-    """Return the client that runs ``session``, empty if the runtime does. Raises `JournalError`."""
+    """Return the client that runs ``session``, empty if it runs in the runtime. Raises `JournalError`."""
     begun = workspace.journal.version("session", session.row.path, 1)
     client = begun.detail.get("client") if begun is not None else None
     return client if isinstance(client, str) else ""
@@ -69,9 +69,10 @@ async def resume_session(
 ) -> AgentState:
     """Resume a session and run it until it has ended. Returns its last state.
 
-    - ``workspace``, ``session``: which session. It uses the tools of its agent.
+    - ``workspace``, ``session``: the session. It uses the tools of its agent.
     - ``model``: the model.
-    - ``on_taken``: called as soon as the session is taken over: steps of the old process are then refused.
+    - ``on_taken``: called as soon as the session is taken over. From then on, steps of the old process are
+      refused.
 
     Raises `SessionTaken`, `JournalError`.
     """

@@ -1,7 +1,7 @@
 """Runs the agents of a task, each in its own session, until the task has ended.
 
-Agents are created, messaged and ended by rows, from any process. A society is notified of new rows and
-updates its sessions. If its process dies, the next one continues from the rows.
+Any process can create, message and end agents with rows. A society is notified of new rows, and updates its
+sessions. If its process dies, the next process continues from the rows.
 """
 
 from __future__ import annotations
@@ -40,9 +40,10 @@ if TYPE_CHECKING:
     from watchroom.workspace import Workspace
 
 ROLES: Final = ("root", "architect", "programmer")
-"""The roles with a prompt of their own. Other agents have only their instructions."""
+"""The roles with their own prompt. Other agents have only their instructions."""
 TOOLSETS: Final = ("file", "agent", "buffer")
-"""The toolsets of a task's agents. Not all toolsets: each tool costs tokens in every turn."""
+"""The toolsets of a task's agents. Other toolsets are left out, because each tool costs tokens in every
+turn."""
 
 _WAITING: Final = frozenset({"waiting_for_human_input", "paused"})
 _log = logging.getLogger("watchroom")
@@ -52,9 +53,9 @@ class Society:
     """The agents of a workspace that work on tasks.
 
     - ``models``: returns the model of an agent.
-    - ``language``: of prompts and messages, default the workspace's.
-    - ``asks``: agents can ask people and wait for an answer, default false.
-    - ``ask_timeout``: how long they wait, in seconds, default without a limit.
+    - ``language``: the language of prompts and messages, default the workspace's.
+    - ``asks``: whether agents can ask people and wait for an answer, default False.
+    - ``ask_timeout``: timeout for an answer in seconds, default no limit.
 
         society = Society(workspace, lambda member: model)
         task = society.submit_requirement("Build a calculator.", "/srv/calculator", by="human:dana")
@@ -92,7 +93,7 @@ class Society:
         - ``by``: the person, ``human:NAME``.
         - ``limits``, ``model``: recorded with the task.
 
-        Raises as `Tasks.submit` does.
+        Raises the errors of `Tasks.submit`.
         """
         task = self._workspace.tasks.submit(by, text, workspace_path, limits, model)
         self._workspace.members.start(task)
@@ -101,9 +102,8 @@ class Society:
     async def run(self, task: str, *, stay: bool = True) -> Task:
         """Run the agents of the task with the id ``task`` until it has ended. Returns the task.
 
-        If ``stay`` is false, this also returns when no agent has anything to do, for example because all wait
-        for people. Raises `TaskNotFound`, and `TaskInUse` if its agents already run, here or in another
-        process.
+        If ``stay`` is False, this also returns when no agent has anything to do, for example because all wait
+        for people. Raises `TaskNotFound`, and `TaskInUse` if its agents are already running in any process.
         """
         with self._workspace.tasks.claim(task):
             return await self._run(task, stay=stay)
@@ -123,10 +123,10 @@ class Society:
 class _TaskRunner:
     """Runs the agents of one task on one event loop.
 
-    - ``workspace``, ``task``: which task.
+    - ``workspace``, ``task``: the task.
     - ``models``: returns the model of an agent.
-    - ``config``: how agents run, and the language of prompts and messages.
-    - ``asks``: agents can ask people and wait for an answer.
+    - ``config``: the configuration of agents, and the language of prompts and messages.
+    - ``asks``: whether agents can ask people and wait for an answer.
     """
 
     def __init__(
@@ -152,8 +152,8 @@ class _TaskRunner:
         self._changed = asyncio.Event()
 
     async def run(self, *, stay: bool) -> None:
-        """Run until the task and all agents have ended; if ``stay`` is false, until no agent has anything to
-        do."""
+        """Run until the task and all agents have ended. If ``stay`` is False, stop when no agent has anything
+        to do."""
         loop = asyncio.get_running_loop()
         address = task_address(self._task.id)
         unsubscribe = self._workspace.background.subscribe(
@@ -167,7 +167,8 @@ class _TaskRunner:
             await self._stop()
 
     async def _update(self, *, stay: bool) -> bool:
-        """Start and end sessions according to the rows. Returns whether there is anything to wait for."""
+        """Start and end sessions according to the rows. Returns whether there is anything left to wait
+        for."""
         self._changed.clear()
         members = await asyncio.to_thread(self._workspace.members.of_task, self._task.id)
         for member in members:
@@ -184,13 +185,14 @@ class _TaskRunner:
         return stay or not await self._is_idle()
 
     async def _remind(self, members: Sequence[Member]) -> None:
-        """Notify the first agent once that all agents are idle: it can have forgotten to end the task."""
+        """Notify the first agent once that all agents are idle, because it may have forgotten to end the
+        task."""
         first = next((each for each in members if each.spawned and not each.parent), None)
         if first is not None and first.spawned is not None and first.id in self._idle and len(members) > 1:
             await self._notify(first.id, self._texts("society.all_rest"), first.spawned.seq)
 
     async def _update_member(self, member: Member) -> None:
-        """Start the session of a new agent, and end the session of an agent that has ended."""
+        """Start the session of a new agent, and end the session of an ended agent."""
         if member.ended is None:
             if member.id not in self._running and member.id not in self._failed:
                 await asyncio.to_thread(self._workspace.members.ensure_registered, member)
@@ -209,7 +211,7 @@ class _TaskRunner:
             await self._tell_parent(member, "society.was_ended", ended.seq, by=ended.actor, reason=reason)
 
     def _has_open_session(self, member: Member) -> bool:
-        """Return whether an ended agent has a session that has not ended."""
+        """Return whether an ended agent has an unfinished session."""
         return any(head.status not in ENDED for head in self._workspace.sessions.list(member.id))
 
     async def _run_agent(self, member: Member) -> None:
@@ -238,7 +240,8 @@ class _TaskRunner:
             self._changed.set()
 
     def _stop_command(self, agent: str, row: Row) -> None:
-        """Stop the running command of ``agent`` if ``row`` cancels its session: nobody waits for it."""
+        """Stop the running command of ``agent`` if ``row`` cancels its session, because no agent waits for
+        the result."""
         if row.tool == CANCEL:
             self._workspace.commands.stop(agent)
 
@@ -250,7 +253,7 @@ class _TaskRunner:
             if member.id in self._ended:
                 return
             if state.status == "cancelled":
-                # A person has cancelled the session: the agent ends with it.
+                # A person has cancelled the session, so the agent ends with it.
                 await self._end(member, self._texts("society.session_ended"))
                 return
             if await asyncio.to_thread(self._workspace.members.has_ended, member.id):
@@ -307,13 +310,13 @@ class _TaskRunner:
         )
 
     async def _is_idle(self) -> bool:
-        """Return whether no agent has anything to do, or a message that it has not received."""
+        """Return whether no agent has anything to do or an undelivered message."""
         if not self._none_runs():
             return False
         for session in list(self._sessions.values()):
             if await self._workspace.sessions.has_controls(session):
                 return False
-        # An agent that has received a message meanwhile is running again.
+        # An agent that has received a message in the meantime is running again.
         return self._none_runs() and not self._changed.is_set()
 
     def _none_runs(self) -> bool:
@@ -324,7 +327,7 @@ class _TaskRunner:
         return {each for each, session in self._sessions.items() if session.state.status in _WAITING}
 
     async def _end(self, member: Member, reason: str) -> None:
-        # The agent can have been ended meanwhile.
+        # The agent may have been ended in the meantime.
         with suppress(AgentEnded):
             await asyncio.to_thread(self._workspace.members.terminate, CallContext(SYSTEM), member.id, reason)
 

@@ -24,7 +24,7 @@ class TextStep(NamedTuple):
 class Placement(NamedTuple):
     """An edit of the known text, translated to the current text.
 
-    - ``position``: where text is inserted.
+    - ``position``: the position of the insertion.
     - ``spans``: the ranges to delete, as (position, length), ascending. The first span begins at
       ``position``.
     """
@@ -34,16 +34,16 @@ class Placement(NamedTuple):
 
 
 class _Kind(IntEnum):
-    """Which of the two texts, known and current, contain a run of characters."""
+    """The texts, known or current, that contain a run of characters."""
 
     SEEN = 0
-    """Both, since the reader looked."""
+    """Characters in both texts, unchanged since the reader last looked."""
     OWN = 1
-    """Both; the reader wrote them after looking."""
+    """Characters in both texts that the reader wrote after looking."""
     GONE = 2
-    """Only the known text; others deleted them."""
+    """Characters only in the known text, because others deleted them."""
     NEW = 3
-    """Only the current text; others wrote them."""
+    """Characters only in the current text, because others wrote them."""
 
 
 _Segment: TypeAlias = tuple[_Kind, int]
@@ -114,7 +114,7 @@ class TextAlignment:
     def place(self, start: int, stop: int) -> Placement:
         """Translate an edit that replaces the known characters from ``start`` up to ``stop`` (excluded).
 
-        Inserted text stays with the character before it. At the end of the text, it comes after the text of
+        Inserted text stays after its preceding character. At the end of the text, it comes after the text of
         others, unless it continues the reader's own text.
         """
         first, last = self._range(start, stop)
@@ -147,7 +147,7 @@ class TextAlignment:
         left.insert(place or 0, (_Kind.OWN, inserted))
         self._replace(first, last, left)
         if not self.is_behind:
-            # Without other writers only the newest edit is kept apart, so that memory stays constant.
+            # Without other writers, only the newest edit is kept separately, so that memory stays constant.
             rest = self.known_length - start - inserted
             self._segments = []
             for segment in ((_Kind.SEEN, start), (_Kind.OWN, inserted), (_Kind.SEEN, rest)):
@@ -176,8 +176,8 @@ class TextAlignment:
         """Insert ``inserted`` characters of the reader.
 
         They come after ``position`` characters of the current text and after ``known`` characters of the
-        known text. Deleted characters were assumed to come after the text that replaced them. Those that the
-        known text puts before the insertion are moved there.
+        known text. Deleted characters were assumed to come after the text that replaced them. Characters that
+        are before the insertion in the known text are moved before it.
         """
         at = self._split(position, _PRESENT)
         after, gone = _take_gone(self._segments[at:], known - _count(self._segments[:at], _KNOWN))
@@ -247,7 +247,7 @@ def _move(source: deque[_Segment], target: list[_Segment], count: int) -> None:
 
 
 def _take_gone(segments: Sequence[_Segment], max_taken: int) -> tuple[list[_Segment], int]:
-    """Return ``segments`` without their first deleted characters, and how many were taken out.
+    """Return ``segments`` without their first deleted characters, and the number of removed characters.
 
     At most ``max_taken`` characters are taken, all before the first segment that is in both texts.
     """

@@ -1,4 +1,4 @@
-"""The file of a document (document checkpoint): readable values in plain JSON, and mergeable states."""
+"""The checkpoint file of a document: readable values in plain JSON, and mergeable states."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from watchroom.errors import InvalidSchema, InvalidState
 from watchroom.model import Json
 
 HEADER_BYTES: Final = 1024
-"""The version is within this many bytes from the start of the file."""
+"""Bytes at the start of the file that contain the version."""
 _VERSION: Final = re.compile(rb'^"version": (\d{1,15}),$', re.MULTILINE)
 _CHECKSUM: Final = re.compile(rb'\{\n"checksum": "([0-9a-f]{64})",\n')
 _KEYS: Final = frozenset(
@@ -46,7 +46,7 @@ class Checkpoint(NamedTuple):
 def render_checkpoint(checkpoint: Checkpoint, updated: str, by: str) -> bytes:
     """Return the file of ``checkpoint`` in UTF-8: one JSON object with one line per part.
 
-    ``updated`` (ISO 8601) and ``by`` (an actor) describe the newest version.
+    ``updated``, ``by``: the time (ISO 8601) and the actor of the newest version.
     """
     return encode_checkpoint(capture_state(checkpoint, updated, by))
 
@@ -54,7 +54,7 @@ def render_checkpoint(checkpoint: Checkpoint, updated: str, by: str) -> bytes:
 def capture_state(checkpoint: Checkpoint, updated: str, by: str) -> Mapping[str, Json]:
     """Return the state of ``checkpoint`` for `encode_checkpoint`. Later edits do not change it.
 
-    ``updated`` (ISO 8601) and ``by`` (an actor) describe the newest version.
+    ``updated``, ``by``: the time (ISO 8601) and the actor of the newest version.
     """
     return {
         "document": checkpoint.name,

@@ -24,12 +24,12 @@ SEPARATOR: Final = "#"
 It sorts before every character of an agent id, so replica names sort like the ids of their agents.
 """
 MAX_DRIFT: Final = 3_600_000
-"""Milliseconds by which the clock of a remote replica may be ahead of ours."""
+"""Maximum milliseconds by which the clock of a remote replica may be ahead of ours."""
 
 
 def name_replica(agent: str, peer: int) -> str:
-    """Return the name of a replica of ``agent``. ``peer`` is a random number of 63 bits that distinguishes
-    several replicas of one agent."""
+    """Return the name of a replica of ``agent``. ``peer``: a random 63-bit number that distinguishes the
+    replicas of an agent."""
     return f"{agent}{SEPARATOR}{peer:x}"
 
 
@@ -80,7 +80,7 @@ def wall_clock() -> int:
 class HybridClock:
     """A source of stamps that are later than every stamp it issued or observed.
 
-    ``wall`` returns milliseconds since the epoch, default `wall_clock`. Stamps stay close to it.
+    ``wall``: returns milliseconds since the epoch, default `wall_clock`. Stamps stay close to this time.
     """
 
     __slots__ = ("_tick", "_time", "_wall")
@@ -93,8 +93,8 @@ class HybridClock:
     def stamp(self, replica: str, now: int | None = None) -> Stamp:
         """Return the stamp of an event at ``replica``.
 
-        ``now`` is in milliseconds since the epoch, default the time of ``wall``. Raise `InvalidState` if no
-        later stamp exists, because the clock observed the last one.
+        ``now``: milliseconds since the epoch, default the time of ``wall``. Raise `InvalidState` if no later
+        stamp exists, because the clock has observed the largest stamp.
         """
         time, tick = max((self._wall() if now is None else now, 0), (self._time, self._tick + 1))
         if tick > MAX_COUNT:
@@ -103,5 +103,5 @@ class HybridClock:
         return Stamp(time, tick, replica)
 
     def observe(self, stamp: Stamp) -> None:
-        """Make all future stamps later than ``stamp``, which another replica issued."""
+        """Make all future stamps later than ``stamp``, a stamp of another replica."""
         self._time, self._tick = max((self._time, self._tick), (stamp.time, stamp.tick))

@@ -23,7 +23,8 @@ _SIDES: Final = frozenset({"plus", "minus"})
 
 
 class PNCounter:
-    """A counter that goes up and down. Each replica adds to its own share; a merge keeps each larger share.
+    """A counter that goes up and down. Each replica adds to its own share. A merge keeps the larger value of
+    each share.
 
     State: ``{"plus": {replica: n}, "minus": {replica: n}}``. A delta contains only the new shares.
     """
@@ -42,13 +43,14 @@ class PNCounter:
     def increment(self, amount: int, replica: str) -> Mapping[str, Json]:
         """Add ``amount`` (0 or more) as ``replica``, and return the delta.
 
-        Raise `CounterOverflow` if the share of the replica exceeds 2^53 - 1, and `InvalidState` if the amount
-        or the name is invalid.
+        Raise `CounterOverflow` if the replica's share exceeds 2^53 - 1, and `InvalidState` if the amount or
+        the name is invalid.
         """
         return self._count("plus", self._plus, amount, replica)
 
     def decrement(self, amount: int, replica: str) -> Mapping[str, Json]:
-        """Subtract ``amount`` (0 or more) as ``replica``, and return the delta. Raises as `increment`."""
+        """Subtract ``amount`` (0 or more) as ``replica``, and return the delta. Raises the errors of
+        `increment`."""
         return self._count("minus", self._minus, amount, replica)
 
     def _count(self, side: str, shares: dict[str, int], amount: int, replica: str) -> Mapping[str, Json]:

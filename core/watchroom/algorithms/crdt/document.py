@@ -60,7 +60,7 @@ class Document:
     - ``clock``: stamps the writes, default a new clock.
 
     Edit a field (`register`, `text`, `set`, `map`, `counter`); the edit returns a delta of the field. Pass
-    ``{name: delta}`` to `merge` of every other replica, in any order. Merging a delta twice is harmless.
+    ``{name: delta}`` to `merge` of every other replica, in any order. Merging a delta twice has no effect.
 
         ours, theirs = Document({"title": "lww_register"}), Document({"title": "lww_register"})
         replica = name_replica("alice", 1)
@@ -78,7 +78,7 @@ class Document:
     def stamp(self, replica: str, now: int | None = None) -> Stamp:
         """Return a stamp for a write of ``replica``, later than all stamps in this document.
 
-        ``now`` is in milliseconds since the epoch, default the time of the document's clock.
+        ``now``: milliseconds since the epoch, default the time of the document's clock.
         """
         return self._clock.stamp(replica, now)
 
@@ -123,8 +123,8 @@ class Document:
         """Merge ``delta``, a delta of another replica, or the ``fields`` of its `state`.
 
         Raise `InvalidState` with the field's name if a field is malformed, and `FieldNotFound` if the schema
-        does not have it. Each field is merged completely or not at all, but the fields before a malformed one
-        stay merged. Merge untrusted deltas into a `copy` first.
+        does not have it. Each field is merged atomically, but the fields before a malformed field stay
+        merged. Merge untrusted deltas into a `copy` first.
         """
         for name, state in check_mapping(delta, "shape").items():
             field = self.field(name)
@@ -169,7 +169,7 @@ class Document:
 
     @classmethod
     def from_state(cls, state: Json, *, clock: HybridClock | None = None) -> Self:
-        """Restore a replica from a result of `state`. ``clock`` stamps its writes.
+        """Restore a replica from a result of `state`. ``clock``: stamps its writes.
 
         Texts are unpacked lazily, so their bytes are trusted here. Use `merge` on a new document for
         untrusted states. Raise `InvalidState` or `InvalidSchema` if the state is malformed.

@@ -17,15 +17,16 @@ from watchroom.errors import InvalidState
 
 _NAME: Final = "text"
 _MAX_PIECE: Final = 2048
-"""Characters that are inserted at once."""
+"""Maximum characters that are inserted at once."""
 _MAX_WHOLE: Final = 64
-"""Characters of the longest insertion that is not split. It may continue the insertion before it."""
+"""Maximum characters of an insertion that is not split. It may continue the insertion before it."""
 _COMMIT_CHARACTERS: Final = 64 * 1024
-"""Characters per commit. Loro needs commits of at most 256 KB, and a character has at most 4 bytes."""
+"""Maximum characters per commit. Loro needs commits of at most 256 KB, and a character has at most 4
+bytes."""
 _LARGE: Final = 64 * 1024
-"""Size in bytes from which an update is imported separately."""
+"""Bytes above which an update is imported separately."""
 _LOOKUP_BATCH: Final = 500
-"""Positions that are looked up while other threads wait."""
+"""Number of positions that are looked up at once while other threads wait."""
 _BLOB_KIND: Final = slice(20, 22)
 _UPDATES: Final = b"\0\4"
 """The kind in the header of a blob that contains updates.
@@ -78,7 +79,7 @@ class MergedOperations(NamedTuple):
 
     - ``inserted``: ranges in the text after the merge, as (position, length).
     - ``deleted``: runs of operations whose characters the merge deleted, as (first operation, length). They
-      may have been deleted before.
+      may already have been deleted before.
     """
 
     inserted: Sequence[tuple[int, int]]
@@ -112,7 +113,7 @@ class Engine:
     def edit(self, position: int, deleted: int, inserted: str, peer: int) -> bytes:
         """Replace characters as ``peer``, and return the update for other replicas.
 
-        - ``position``: where to delete and insert; it must exist.
+        - ``position``: the place of the deletion and insertion; it must exist.
         - ``deleted``: the number of characters to delete.
         - ``inserted``: the text to insert.
         """
@@ -153,11 +154,11 @@ class Engine:
     def merge_update(self, update: bytes) -> None:
         """Merge ``update`` of another replica. Raise `InvalidState` if it is malformed.
 
-        Then nothing has changed, unless it is a long history that can be decoded but not merged.
+        After an error, nothing has changed. Exception: a long history that can be decoded but not merged.
         """
         if update[_BLOB_KIND] != _UPDATES:
             raise invalid_state("text")
-        # Not with `_translate_errors`, because a context manager takes as long as a small update.
+        # `_translate_errors` is not used, because a context manager takes as long as a small update.
         try:
             for part in _split_history(update) if len(update) >= _LARGE else (update,):
                 self._document.import_(part)
@@ -165,11 +166,12 @@ class Engine:
             raise _to_invalid_state(error) from error
 
     def merge_updates(self, updates: Sequence[bytes]) -> None:
-        """Merge ``updates`` in order. Raise `InvalidState` if one is malformed; others may have been merged.
+        """Merge ``updates`` in order. Raise `InvalidState` if an update is malformed. Other updates may then
+        have been merged.
 
         Each separately merged concurrent update costs a walk through the history, so updates are merged in
-        batches. A long run in a batch costs the square of its length, so a large update that builds on
-        everything before it is merged separately.
+        batches. A long run in a batch takes quadratic time, so a large update that builds on all earlier
+        updates is merged separately.
         """
         if any(update[_BLOB_KIND] != _UPDATES for update in updates):
             raise invalid_state("text")
@@ -179,7 +181,7 @@ class Engine:
 
     @contextmanager
     def observe(self) -> Iterator[list[TextStep]]:
-        """Yield a list that contains the steps of all merges, in order, after the context has ended."""
+        """Yield a list. After the context has ended, it contains the steps of all merges in order."""
         # Loro's events have no types.
         events, steps = list[Any](), list[TextStep]()
         subscription = self._text.subscribe(events.append)
@@ -202,7 +204,7 @@ class Engine:
         return MergedOperations(inserted, _deletions(exported))
 
     def operations_at(self, start: int, count: int) -> list[tuple[_Operation, int]]:
-        """Return the operations that wrote the ``count`` characters from ``start`` on.
+        """Return the operations that wrote ``count`` characters from ``start`` on.
 
         Each run is (first operation, length): neighbouring characters from consecutive operations of one
         peer.
@@ -335,8 +337,8 @@ def _deletions(exported: str) -> list[tuple[_Operation, int]]:
 def _split_history(update: bytes) -> list[bytes]:
     """Split a history into parts that are merged in order.
 
-    A long run that is merged together with concurrent edits costs the square of its length. So long sequences
-    of changes that build on everything before them become separate parts.
+    A long run that is merged together with concurrent edits takes quadratic time. So long sequences of
+    changes that build on all earlier changes become separate parts.
     """
     document = LoroDoc()  # type: ignore[no-untyped-call]
     # A detached document decodes the operations without building the text.
@@ -377,7 +379,7 @@ def _to_spans(changes: Sequence[_Change]) -> list[IdSpan]:
 
 
 def _split_batches(updates: Sequence[bytes], newest: Frontiers) -> Iterator[Sequence[bytes]]:
-    """Split ``updates`` into batches that are merged in order into a document at ``newest``."""
+    """Split ``updates`` into batches for a document at ``newest``. The batches must be merged in order."""
     if not any(len(update) >= _LARGE for update in updates):
         yield updates
         return
@@ -398,7 +400,7 @@ def _split_batches(updates: Sequence[bytes], newest: Frontiers) -> Iterator[Sequ
 
 
 def _decode_frontiers(encoded: bytes) -> dict[int, int]:
-    """Return the last operation of each peer in ``encoded``, frontiers as Loro encodes them.
+    """Return the last operation of each peer in ``encoded``, frontiers in Loro's encoding.
 
     The encoding is a sequence of varints, seven bits per byte, lowest first: the number of frontiers, then
     for each its peer and its zigzag number.

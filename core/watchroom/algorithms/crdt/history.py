@@ -16,15 +16,15 @@ from watchroom.algorithms.crdt.text import Run, Text, decode_update
 from watchroom.model import Json
 
 MAX_ATTRIBUTED: Final = 200_000
-"""Characters of the longest text that is attributed, which takes a microsecond per character."""
+"""Maximum characters of a text that is attributed. Attribution takes a microsecond per character."""
 MAX_SNAPSHOTS: Final = 128
-"""Snapshots that a timeline keeps. Deltas are merged to reach the versions between them."""
+"""Maximum number of snapshots in a timeline. Deltas are merged to reach the versions between them."""
 
 
 class AttributedValue(NamedTuple):
-    """A ``value`` that ``agent`` wrote at ``time`` (milliseconds since the epoch).
+    """A ``value`` written by ``agent`` at ``time`` (milliseconds since the epoch).
 
-    ``is_new``: written since the earlier attribution.
+    ``is_new``: whether it was written since the earlier attribution.
     """
 
     value: Json
@@ -60,14 +60,15 @@ class AttributedElement(NamedTuple):
 
 
 class AttributedSet(NamedTuple):
-    """The ``elements`` of a set. ``removed``: elements that were removed since the earlier attribution."""
+    """The ``elements`` of a set. ``removed``: the elements that were removed since the earlier
+    attribution."""
 
     elements: tuple[AttributedElement, ...]
     removed: tuple[str, ...] = ()
 
 
 class AttributedMap(NamedTuple):
-    """The ``entries`` of a map. ``removed``: keys that were removed since the earlier attribution."""
+    """The ``entries`` of a map. ``removed``: the keys that were removed since the earlier attribution."""
 
     entries: Mapping[str, AttributedValue]
     removed: tuple[str, ...] = ()
@@ -99,7 +100,8 @@ AttributedFields: TypeAlias = Mapping[str, AttributedField]
 def attribute_document(document: Document, former: AttributedFields | None = None) -> AttributedFields:
     """Return the fields of ``document`` with their authors.
 
-    Parts that are newer than ``former``, an earlier result, are marked as new. Without it, nothing is.
+    Parts that are newer than ``former``, an earlier result, are marked as new. Without ``former``, no parts
+    are marked.
     """
     return {
         name: _attribute_field(document.field(name), (former or {}).get(name)) for name in document.schema
@@ -172,7 +174,7 @@ Deltas: TypeAlias = Callable[[int, int], Iterable[Mapping[str, Json]]]
 
 
 class _Snapshot(NamedTuple):
-    """A document at ``version``: the ``fields`` that are no texts, and the version vectors of the texts."""
+    """A document at ``version``: the ``fields`` that are not texts, and the version vectors of the texts."""
 
     version: int
     fields: Mapping[str, Field]
@@ -226,7 +228,7 @@ class Timeline:
     def restore(self, version: int) -> Document:
         """Return the document at ``version``, clamped to the added versions.
 
-        Do not change it. It is valid until the next call.
+        The caller must not change it. It is valid until the next call.
         """
         version = max(1, min(version, self._version))
         nearest = max((each for each in self._snapshots if each.version <= version), key=lambda each: each[0])

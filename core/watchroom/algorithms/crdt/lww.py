@@ -32,10 +32,10 @@ class StampedValue(NamedTuple):
     removed: bool = False
 
     def wins_over(self, other: StampedValue | None) -> bool:
-        """Whether this write wins over ``other``, the earlier write; None if there is no earlier write."""
+        """Whether this write wins over ``other``, the earlier write, or None if there is no earlier write."""
         if other is None or self.stamp != other.stamp:
             return other is None or self.stamp > other.stamp
-        # Our own clocks never issue a stamp twice, but replicas must agree if another clock does.
+        # Our own clocks never issue a stamp twice, but replicas must agree even if another clock does.
         return self._rank() > other._rank()
 
     def _rank(self) -> tuple[bool, str]:
@@ -148,14 +148,14 @@ class LWWMap:
     def set(self, key: str, value: Json, stamp: Stamp) -> Mapping[str, Json]:
         """Write ``value`` to ``key`` with ``stamp``, and return the delta.
 
-        Raises as `LWWRegister.set`, and `InvalidState` if the key is invalid.
+        Raises the errors of `LWWRegister.set`, and `InvalidState` if the key is invalid.
         """
         check_key(key)
         canonical_json(value)
         return self._apply({key: StampedValue(stamp, value)})
 
     def remove(self, key: str, stamp: Stamp) -> Mapping[str, Json]:
-        """Remove ``key`` with ``stamp``, whether or not it exists, and return the delta.
+        """Remove ``key`` with ``stamp``, and return the delta. The key need not exist.
 
         Raise `InvalidState` if the key is invalid.
         """
@@ -166,11 +166,11 @@ class LWWMap:
     ) -> Mapping[str, Json]:
         """Write and remove the keys in which ``values`` differs from ``seen``, and return the delta.
 
-        - ``values``: the map as the writer wants it.
+        - ``values``: the new content of the map.
         - ``stamp``: the stamp of all changes.
-        - ``seen``: the map as the writer knows it, default this map.
+        - ``seen``: the map as the writer last saw it, default this map.
 
-        Raises as `set`.
+        Raises the errors of `set`.
         """
         known = (self if seen is None else seen).value
         changed: dict[str, StampedValue] = {}

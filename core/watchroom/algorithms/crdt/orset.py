@@ -23,12 +23,12 @@ from watchroom.errors import NotText, TooLarge
 from watchroom.model import Json
 
 MAX_ELEMENT: Final = 10_000
-"""Characters of an element."""
+"""Maximum characters of an element."""
 _REQUIRED: Final = frozenset({"elements"})
 _OPTIONAL: Final = frozenset({"context", "cloud"})
 
 Dot: TypeAlias = tuple[str, int]
-"""The n-th addition of a replica: (replica, n), n from 1."""
+"""The n-th addition of a replica: (replica, n). n starts at 1."""
 
 
 class _State(NamedTuple):
@@ -43,8 +43,8 @@ class _State(NamedTuple):
 class ORSet:
     """A set of texts. Each addition is a dot; an element is in the set while it has a dot.
 
-    The causal context holds all dots that this replica knows: per replica all dots up to a number, and a
-    cloud of single later dots. A dot in the context that no element has was removed.
+    The causal context holds all dots known to this replica: for each replica, all dots up to a number, and a
+    cloud of single later dots. A dot in the context without an element was removed.
 
     State: ``{"elements": {element: {replica: n}}, "context": {replica: n}, "cloud": [[replica, n], …]}``. A
     delta has only a cloud.
@@ -78,7 +78,7 @@ class ORSet:
 
         - ``element``: at most `MAX_ELEMENT` characters. Raises `TooLarge` or `NotText` otherwise.
         - ``replica``: the name of the writing replica. Raises `InvalidState` after 2^53 - 1 additions.
-        - ``seen``: the set as the writer knows it, default this set. Its dots of the element are replaced.
+        - ``seen``: the set as the writer last saw it, default this set. Its dots of the element are replaced.
         """
         if len(element) > MAX_ELEMENT:
             raise TooLarge(size=len(element), limit=MAX_ELEMENT)
@@ -94,7 +94,7 @@ class ORSet:
     def remove(self, element: str, seen: ORSet | None = None) -> Mapping[str, Json]:
         """Remove the dots that ``element`` has in ``seen``, and return the delta.
 
-        ``seen`` is the set as the writer knows it, default this set.
+        ``seen``: the set as the writer last saw it, default this set.
         """
         known = self if seen is None else seen
         dots = [*known._elements.get(element, {}).items()]
@@ -150,7 +150,7 @@ class ORSet:
         dots = self._elements.setdefault(element, {})
         older = dots.get(dot[0])
         if older is not None:
-            # A replica's later addition of an element always replaces its earlier one.
+            # A replica's later addition of an element always replaces its earlier addition.
             self._dots.pop((dot[0], min(older, dot[1])), None)
             dot = (dot[0], max(older, dot[1]))
         dots[dot[0]] = dot[1]

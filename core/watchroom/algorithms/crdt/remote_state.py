@@ -1,6 +1,6 @@
 """Checks of a replica from outside the workspace.
 
-It must be complete, belong to the document, and contain no forged writes.
+The replica must be complete, belong to the document, and contain no forged writes.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from watchroom.errors import FieldNotFound, InvalidSchema, InvalidState
 from watchroom.model import HUMAN_PREFIX, Json
 
 Known: TypeAlias = Mapping[str, Mapping[str, tuple[int, ...]]]
-"""For each field, the version vector: how many operations of each replica are known."""
+"""For each field, the version vector: the number of known operations of each replica."""
 
 _REQUIRED: Final = frozenset({"schema", "fields"})
 
 
 def extract_fields(state: Json, schema: Mapping[str, str]) -> Mapping[str, Json]:
-    """Return the fields of ``state``, which is a `Document.state` or the JSON of a checkpoint.
+    """Return the fields of ``state``, a `Document.state` or the JSON of a checkpoint.
 
     Raise `InvalidState` if it is malformed or its schema differs from ``schema``.
     """
@@ -47,7 +47,7 @@ class Writers(NamedTuple):
 
     - ``replicas``: the replicas that wrote to the document here.
     - ``agents``: the agents of the workspace. People are always included.
-    - ``merger``: the agent that merges. It may bring writes of its own other replicas.
+    - ``merger``: the agent that merges. It may add writes of its own other replicas.
     """
 
     replicas: frozenset[str]
@@ -74,7 +74,7 @@ class Claim(NamedTuple):
 
 
 def count_known_operations(document: Document, writers: Writers) -> dict[str, dict[str, tuple[int, ...]]]:
-    """Return for each field of ``document`` how many operations of each of the ``writers`` it contains."""
+    """Return, for each field of ``document``, the number of operations of each of the ``writers``."""
     known: dict[str, dict[str, tuple[int, ...]]] = {}
     for name in document.schema:
         field = document.field(name)
@@ -87,7 +87,7 @@ def count_known_operations(document: Document, writers: Writers) -> dict[str, di
 def collect_claims(schema: Mapping[str, str], fields: Json, writers: Writers) -> set[Claim]:
     """Return the writes to registers and maps that ``fields`` attributes to ``writers``.
 
-    ``fields`` are states or deltas of a document with ``schema``. Raise `InvalidState` if they are malformed.
+    ``fields``: states or deltas of a document with ``schema``. Raise `InvalidState` if they are malformed.
     """
     kinds = {name: kind for name, kind in check_schema(schema).items() if kind.startswith("lww_")}
     given = check_mapping(fields, "shape")
@@ -131,7 +131,8 @@ def check_remote(
 
 
 def _check_merged(document: Document, ours: Json, fields: Json) -> None:
-    """Merge, copy and merge again: some damaged histories fail only when they are exported or copied."""
+    """Merge, copy and merge again, because some damaged histories fail only when they are exported or
+    copied."""
     merged = Document(document.schema)
     merged.merge(ours)
     for name, kind in document.schema.items():
@@ -151,10 +152,8 @@ def _check_merged(document: Document, ours: Json, fields: Json) -> None:
 
 
 def _is_any_renamed(ours: Iterable[str], theirs: Iterable[str]) -> bool:
-    """Return whether ``theirs`` has another name for the peer number of one of ``ours``.
-
-    Texts identify writers only by the peer number.
-    """
+    """Return whether ``theirs`` has another name for the peer number of a replica in ``ours``. Texts identify
+    writers only by the peer number."""
     names = {peer_of(replica): replica for replica in ours}
     return any(names.get(peer_of(replica), replica) != replica for replica in theirs)
 
@@ -183,7 +182,7 @@ def _check_field(
             raise invalid_state("plain")
         if _is_any_renamed(here, known.keys() | field.writers):
             raise invalid_state("forged")
-        # A name without operations is a claim too, because its operations may follow later.
+        # A name without operations is also a claim, because its operations may follow later.
         known = dict.fromkeys(field.writers, (1,)) | known
     for replica, counts in known.items():
         mine = here.get(replica, (0, 0))

@@ -1,4 +1,4 @@
-"""Checks of states and deltas of other replicas, made before anything is merged."""
+"""Checks of states and deltas of other replicas, before any merge."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ MAX_KEY: Final = 1000
 """Maximum length of map keys and replica names in characters."""
 
 _NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*+\\u0000")
-"""An escaped NUL in JSON, but not an escaped backslash followed by ``u0000``."""
+"""Matches an escaped NUL in JSON, but not an escaped backslash followed by ``u0000``."""
 
 
 def invalid_state(rule: str) -> InvalidState:
-    """Return the `InvalidState` error for ``rule``, which is given without the prefix ``state_``."""
+    """Return the `InvalidState` error for ``rule``. ``rule`` is given without the prefix ``state_``."""
     return InvalidState(rule=f"state_{rule}")
 
 
@@ -42,10 +42,8 @@ def check_mapping(state: Json, rule: str) -> Mapping[str, Json]:
 def check_fields(
     state: Json, rule: str, required: frozenset[str], optional: frozenset[str]
 ) -> Mapping[str, Json]:
-    """Return ``state`` if it is a mapping with the ``required`` keys and no others but the ``optional`` keys.
-
-    Otherwise raise `InvalidState` with ``rule``.
-    """
+    """Return ``state`` if it is a mapping with the ``required`` keys, and otherwise only ``optional`` keys.
+    Otherwise raise `InvalidState` with ``rule``."""
     found = check_mapping(state, rule)
     if not required <= found.keys() or not found.keys() <= required | optional:
         raise invalid_state(rule)
@@ -99,7 +97,7 @@ def canonical_json(value: Json) -> str:
     """Return ``value`` as compact JSON with sorted keys, so that equal values give equal texts.
 
     Raise `NotText` if the value is not plain JSON (NaN, lone surrogates, NUL, too deep nesting), and
-    `TooLarge` beyond 10 MB.
+    `TooLarge` above 10 MB.
     """
     try:
         text = json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False, separators=(",", ":"))

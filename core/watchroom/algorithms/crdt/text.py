@@ -52,7 +52,8 @@ class TextEdit(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Consecutive characters by one ``agent``. ``is_new``: written since an earlier state."""
+    """Consecutive characters written by one ``agent``. ``is_new``: whether they were written since an earlier
+    state."""
 
     length: int
     agent: str
@@ -60,11 +61,11 @@ class Run(NamedTuple):
 
 
 class Text:
-    """A text that keeps all concurrent edits, each where its writer placed it.
+    """A text that keeps all concurrent edits at the places chosen by their writers.
 
     Positions count code points and are clamped to the text (FILES-E7). A delta is
     ``{"ops": base64, "by": replica}``. A state is ``{"history": base64 of zlib, "by": [replica, …]}``, with
-    ``"waiting"`` if some updates depend on missing ones. The history is unpacked on first use.
+    ``"waiting"`` if some updates depend on missing updates. The history is unpacked on first use.
     """
 
     __slots__ = ("_engine", "_on_change", "_packed", "_replicas", "_value")
@@ -116,7 +117,7 @@ class Text:
     def replace(self, start: int, stop: int, text: str, replica: str) -> TextEdit:
         """Replace the characters from ``start`` up to ``stop`` (excluded) by ``text`` as ``replica``.
 
-        Raises as `insert`.
+        Raises the errors of `insert`.
         """
         return self._edit(start, stop, text, replica)
 
@@ -130,8 +131,8 @@ class Text:
     def edit_at(self, place: Placement, inserted: str, replica: str) -> Mapping[str, Json] | None:
         """Replace the spans of ``place`` by ``inserted`` as ``replica``.
 
-        Return the delta for other replicas; None if nothing changed. Raises as `insert`; then nothing has
-        changed.
+        Return the delta for other replicas; None if nothing changed. Raises the errors of `insert`. After an
+        error, nothing has changed.
         """
         engine = self._load_engine()
         size = engine.size + utf8_size(inserted)
@@ -156,7 +157,7 @@ class Text:
     def empty_delta(self, replica: str) -> Mapping[str, Json]:
         """Return a delta of ``replica`` that changes nothing.
 
-        A row needs one if its other details matter, although the text stays the same.
+        A row needs such a delta if its other details matter, although the text stays the same.
         """
         update = self._load_engine().empty_update()
         return {"ops": binascii.b2a_base64(update, newline=False).decode(), "by": replica}
@@ -164,7 +165,7 @@ class Text:
     def observe(self, on_change: Callable[[Sequence[TextStep]], None]) -> None:
         """Call ``on_change`` with the steps of each future edit and merge, in order.
 
-        It replaces an earlier callback. Copies have none.
+        It replaces an earlier callback. Copies have no callback.
         """
         self._on_change = on_change
 
@@ -189,7 +190,7 @@ class Text:
     def merge(self, state: Json) -> None:
         """Merge ``state``, a state or delta of another replica.
 
-        Raise `InvalidState` if it is malformed; then nothing has changed.
+        Raise `InvalidState` if it is malformed. After an error, nothing has changed.
         """
         found = check_mapping(state, "shape")
         if found.keys() == _DELTA:
@@ -204,7 +205,7 @@ class Text:
             replicas = _parse_replicas(found["by"])
             update = _decompress(found["history"], _MAX_HISTORY)
             waiting = _decode_base64(found.get("waiting", ""))
-            # Two steps are tried in a fork first, because the second may fail after the first.
+            # First try two steps in a fork, because the second step may fail after the first.
             if waiting:
                 fork = self._load_engine().fork()
                 fork.merge_update(update)
@@ -214,7 +215,8 @@ class Text:
                 if waiting:
                     engine.merge_update(waiting)
             for peer, by in replicas.items():
-                # If a peer has two names, all replicas choose the same one, whatever the order of merges.
+                # If a peer has two names, all replicas choose the same name, regardless of the order of
+                # merges.
                 self._replicas[peer] = max(by, self._replicas.get(peer, ""))
 
     def merge_observed(self, state: Json) -> MergedOperations:
@@ -225,7 +227,7 @@ class Text:
         return self._load_engine().merge_observed(decode_update(state))
 
     def operations_at(self, start: int, count: int) -> list[tuple[tuple[int, int], int]]:
-        """Return the operations that wrote the ``count`` characters from ``start`` on.
+        """Return the operations that wrote ``count`` characters from ``start`` on.
 
         Each run is ((peer, first number), length).
         """
@@ -294,7 +296,7 @@ class Text:
         return self._replicas.get(peer, f"{SEPARATOR}{peer:x}")
 
     def version_vector(self) -> dict[str, tuple[int, ...]]:
-        """Return for each replica the number of its known operations, in a tuple of one."""
+        """Return, for each replica, the number of its known operations as a tuple of length one."""
         known = self._load_engine().version_vector()
         return {self._name_of(peer): (count,) for peer, count in known.items()}
 
@@ -305,7 +307,7 @@ class Text:
 
     @property
     def is_whole(self) -> bool:
-        """Whether no update waits for missing updates that it depends on."""
+        """Whether no update is waiting for a missing update."""
         return not self._load_engine().pending_updates()
 
     def has_same_history(self, other: Text) -> bool:
@@ -317,7 +319,7 @@ class Text:
         return pasts[0].text() == pasts[1].text() and not any(past.pending_updates() for past in pasts)
 
     def restore(self, known: Mapping[int, int]) -> Text:
-        """Return the text at the version vector ``known`` (peer to number of operations).
+        """Return the text at the version vector ``known`` (number of operations by peer).
 
         Raise `InvalidState` if these operations cannot be merged.
         """

@@ -1,8 +1,8 @@
-"""All characters that a text had since some version, each with the versions that added and removed it.
+"""All characters that a text had since a given version, each with the versions that added and removed it.
 
 This is the interleaved delta of SCCS (Rochkind, 1975) per character. It can compute the text without some
-versions exactly, even if edits were concurrent. A character is in that text if its adder is not among the
-excluded versions and all its removers are. The engine identifies characters by their operations.
+versions exactly, even if edits were concurrent. A character is in that text if its adder is not excluded, and
+all its removers are excluded. The engine identifies characters by their operations.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Operations: TypeAlias = tuple[int, int, int]
 
 
 class KnownText:
-    """A text as one writer knows it, represented by the ``operations`` that wrote its characters."""
+    """A text as a writer last saw it, represented by the ``operations`` that wrote its characters."""
 
     def __init__(self, operations: Iterable[Operations]) -> None:
         self._operations = [*operations]
@@ -54,13 +54,12 @@ class KnownText:
 class _Run(NamedTuple):
     """Characters from consecutive operations of one ``peer``, beginning with number ``start``.
 
-    - ``adder``: the version that added them; 0 if they are older than the weave.
+    - ``adder``: the version that added them, 0 if they are older than the weave.
     - ``removers``: the versions that removed them.
     - ``is_present``: whether they are in the current text.
     - ``former``: earlier operations (peer, first number) that wrote them, before reverts restored them.
 
-    A revert removes characters, or restores them as new operations. It counts neither as adder nor as
-    remover.
+    A revert removes characters, or restores them as new operations. It does not count as adder or remover.
     """
 
     peer: int
@@ -100,7 +99,7 @@ class _Run(NamedTuple):
         return self.adder not in off and all(version in off for version in self.removers)
 
     def remove(self, version: int) -> _Run:
-        """Return this run after ``version`` removed it; 0 for a revert."""
+        """Return this run after its removal by ``version``; 0 for a revert."""
         removers = self.removers | {version} if version else self.removers
         return self._replace(removers=removers, is_present=False)
 
@@ -128,7 +127,7 @@ class TextWeave:
         return [run.operations for run in runs]
 
     def known_text(self) -> KnownText:
-        """Return the text as a reader of the current version knows it."""
+        """Return the text as a reader of the current version sees it."""
         return KnownText(run.operations for run in self._runs if run.is_present)
 
     def add_deletion(self, version: int, operations: Iterable[Operations]) -> None:
@@ -140,7 +139,7 @@ class TextWeave:
             self._remove(version, peer, start, start + count, only_gone=True)
 
     def add_revert(self, version: int, delta: Json, off: Collection[int]) -> None:
-        """Add the revert ``version``, which wrote ``delta`` and after which the versions ``off`` are undone.
+        """Add the revert ``version``, which wrote ``delta``. After it, the versions ``off`` are undone.
 
         Text that it wrote again is identified with the earlier characters. Raise `InvalidState` if the delta
         is malformed.
@@ -158,7 +157,7 @@ class TextWeave:
         if wrote and wrote == "".join(self._runs[index].text for index in gone):
             self._restore(gone, [run for at, n in done.inserted for run in self._runs_at(at, n, version)])
         else:
-            # Others wrote between the plan and the commit of the revert, or we did not make it.
+            # Others wrote between the plan and the commit of the revert, or the revert is not ours.
             for position, count in done.inserted:
                 self._insert(position, count, version)
 
@@ -228,12 +227,12 @@ class TextWeave:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the runs make up the current text. They may not if an update waits for another."""
+        """Whether the runs make up the current text. They may not if an update waits for another update."""
         return "".join(run.text for run in self._runs if run.is_present) == self._text.value
 
     def edits(self, off: Collection[int]) -> list[Edit]:
-        """Return the edits, to apply in order, that change the text to the text without the versions
-        ``off``."""
+        """Return the edits that change the text to the text without the versions ``off``. They must be
+        applied in order."""
         found: list[Edit] = []
         position = 0
         kinds = ((run.is_present, run.is_in_text_without(off), run.text) for run in self._runs)

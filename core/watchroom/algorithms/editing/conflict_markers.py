@@ -26,9 +26,9 @@ _LINE_END: Final = re.compile(r"\r\n?|\n")
 def move_markers(markers: Sequence[int], before: str, change: TextChange) -> ConflictMarkers:
     """Return the positions of ``markers`` after ``change``. Removed markers are left out.
 
-    ``markers`` are positions in ``before``, the text before the change. If the change replaced marker lines
-    by equal lines, those count as markers, up to the number that was removed. The change may also rewrite
-    equal lines that were no markers; these are matched first.
+    ``markers``: positions in ``before``, the text before the change. If the change replaced marker lines by
+    equal lines, these count as markers, up to the number of removed markers. The change may also rewrite
+    equal lines that were not markers; these are matched first.
     """
     if not markers:
         return ()
@@ -60,7 +60,7 @@ def move_markers(markers: Sequence[int], before: str, change: TextChange) -> Con
 
 
 def describe_markers(text: str, markers: Sequence[int]) -> str:
-    """Return the first few of ``markers`` with their line numbers and texts, in one line."""
+    """Return the first few of ``markers`` with their line numbers and texts, as one line."""
     shown = [
         f"{len(_LINE_END.split(text[:at]))}: `{_rest_of_line(text, at)}`" for at in markers[:_MAX_DESCRIBED]
     ]
@@ -68,7 +68,8 @@ def describe_markers(text: str, markers: Sequence[int]) -> str:
 
 
 def _find_marker_lines(text: str, start: int, end: int) -> Iterator[int]:
-    """Yield the positions of lines that look like markers, from the line of ``start`` to that of ``end``."""
+    """Yield the positions of lines that look like markers, from the line of ``start`` to the line of
+    ``end``."""
     at = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
     while at <= end:
         line = _rest_of_line(text, at)

@@ -1,7 +1,7 @@
 """The binding of a buffer to a source: flush, refresh, diff, accept (EDIT-1.4, EDIT-5.3).
 
-Nothing is lost, in whatever order these are called. A flush only overwrites the version that the buffer is
-based on. A refresh merges. The text that `accept_source` replaces is kept in `DataSourceBinding.discarded`.
+No text is lost in any order of these calls. A flush only overwrites the version on which the buffer is based.
+A refresh merges. A text that is replaced by `accept_source` is kept in `DataSourceBinding.discarded`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class SourceText(NamedTuple):
 
     - ``text``: empty if the source does not exist yet.
     - ``version``: 0 if the source does not exist yet.
-    - ``edit``: the row of an external edit whose text replaces that of the version; 0 if there is none.
+    - ``edit``: the row of an external edit whose text replaces the version's text; 0 if there is none.
     """
 
     text: str
@@ -53,7 +53,7 @@ class SourceText(NamedTuple):
 
 
 class DataSource(Protocol):
-    """Anything with a text and versions that a buffer can be bound to (EDIT-5.3).
+    """An object with a text and versions to which a buffer can be bound (EDIT-5.3).
 
     Examples are a private file, a shared file, a task file and a whiteboard.
     """
@@ -80,18 +80,18 @@ class DataSource(Protocol):
         - ``message``: the description of the new version, if the source keeps descriptions.
         - ``edit``: the external edit that must be current, as returned by `edit`.
 
-        Raise `ReadOnlySourceError` if this agent may not write, and any other `WatchroomError` if the write
-        fails. Then nothing has changed.
+        Raise `ReadOnlySourceError` if this agent must not write, and any other `WatchroomError` if the write
+        fails. After an error, nothing has changed.
         """
         ...
 
 
 class StaleSourceError(Exception):
-    """The source has another version than expected, or another external edit."""
+    """The source has another version or external edit than expected."""
 
 
 class ReadOnlySourceError(Exception):
-    """This agent may not write to the source, because of ``reason``."""
+    """This agent must not write to the source. ``reason``: the reason."""
 
     def __init__(self, reason: str | WatchroomError) -> None:
         super().__init__(reason)
@@ -106,8 +106,8 @@ class DataSourceBinding:
 
     - ``name``: the name of the buffer in responses.
     - ``language``: the language of the responses.
-    - ``base``: the base of an earlier binding that this one continues. The buffer is left unchanged.
-    - ``markers``: the markers of that earlier binding.
+    - ``base``: the base of an earlier binding, which this binding continues. The buffer is left unchanged.
+    - ``markers``: the markers of the earlier binding.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class DataSourceBinding:
         self._edit = self._base.edit
         self._refreshing = False
         self.discarded: list[str] = []
-        """Texts that `accept_source` replaced, oldest first. The caller stores them."""
+        """Texts that were replaced by `accept_source`, oldest first. The caller stores them."""
         taken = buffer.try_update(self._base.text) if base is None else None
         if taken is not None and not taken.ok:
             raise ValueError(taken.message)
@@ -138,12 +138,12 @@ class DataSourceBinding:
 
     @property
     def base(self) -> SourceText:
-        """The source at the last time it was loaded into the buffer, merged, or written by a flush."""
+        """The source when it was last loaded into the buffer, merged, or written by a flush."""
         return self._base
 
     @property
     def markers(self) -> ConflictMarkers:
-        """Positions of the conflict markers from a merge that are still in the buffer."""
+        """Positions of the conflict markers of a merge that are still in the buffer."""
         return self._markers
 
     @property
@@ -169,7 +169,7 @@ class DataSourceBinding:
         return flags
 
     def update(self) -> None:
-        """Look for a newer version of the source. This is the first pass (EDIT-7.2).
+        """Check the source for a newer version. This is the first pass (EDIT-7.2).
 
         Raise `WatchroomError` if the source cannot be read.
         """
@@ -178,8 +178,8 @@ class DataSourceBinding:
     def flush(self, message: str = "") -> TextEditResponse:
         """Write the buffer to the source with ``message``, unless the source has changed.
 
-        Nothing is written if the source already has the text. Raises `ApprovalOutdated`; the response reports
-        all other errors.
+        Nothing is written if the source already has the text. Raises `ApprovalOutdated`. All other errors are
+        in the response.
         """
         text = self._buffer.snapshot()
         if not self.is_changed:
@@ -193,7 +193,7 @@ class DataSourceBinding:
         except ReadOnlySourceError as error:
             return self._fail("read_only", error.reason, TextEditFlag.PERSIST_READ_ONLY)
         except ApprovalOutdated:
-            # The source is intact; the caller must request a new approval.
+            # The source is intact. The caller must request a new approval.
             raise
         except WatchroomError as error:
             return self._fail("flush_failed", error)
@@ -248,7 +248,7 @@ class DataSourceBinding:
         )
 
     def diff(self) -> TextEditResponse:
-        """Return a unified diff of what a flush would change in the current source."""
+        """Return a unified diff of the changes that a flush would make in the current source."""
         try:
             source = self._source.read()
         except WatchroomError as error:
@@ -294,7 +294,7 @@ class DataSourceBinding:
     def notice(self, problem: WatchroomError | None = None) -> str:
         """Return one line for a model about the state of the binding (EDIT-5.3).
 
-        ``problem`` is the reason why the source could not be read, if any.
+        ``problem``: the error when the source was read, None if there was none.
         """
         if problem is not None:
             return self._messages.summary(
@@ -316,13 +316,13 @@ class DataSourceBinding:
         return "synced" if self._base.version or self._base.text else "synced_new"
 
     def _describe_merged_style(self, styles: MergedStyles) -> str:
-        """Return which style the buffer has after a merge; empty if all texts have the same style."""
+        """Return a text about the buffer's style after a merge; empty if all texts have the same style."""
         if not styles.differ:
             return ""
         return self._messages.summary("style_merged", style=self._messages.describe_style(styles.merged))
 
     def _note_source(self, source: SourceText) -> None:
-        """Remember the current version of the source."""
+        """Record the current version of the source."""
         self._newest, self._edit = source.version, source.edit
 
     def _differs_by_external_edit(self) -> bool:
@@ -393,7 +393,7 @@ class DataSourceBinding:
     ) -> TextEditResponse:
         """Return a response.
 
-        ``note`` extends the summary, ``more`` (from the buffer) extends the guidance.
+        ``note``: an addition to the summary. ``more``: an addition to the guidance, from the buffer.
         """
         guidance = self._messages.guidance(code, **values) or ""
         return TextEditResponse(

@@ -33,13 +33,13 @@ from watchroom.model import MAX_TEXT_BYTES
 from watchroom.texts import Catalogue, Language, catalogue
 
 _MAX_QUOTED: Final = 120
-"""Characters of the buffer or of an argument that a response quotes."""
+"""Maximum characters of the buffer or of an argument that a response quotes."""
 _MAX_SIMILAR: Final = 3
-"""Similar lines that are suggested if a text was not found."""
+"""Maximum number of similar lines that are suggested if a text was not found."""
 _MIN_LIKENESS: Final = 60.0
-"""Percent."""
+"""Minimum similarity of a suggested line, in percent."""
 _MAX_COMPARED: Final = 200
-"""Characters of each line that are compared."""
+"""Maximum characters of each line that are compared."""
 
 
 class TextChange(NamedTuple):
@@ -78,11 +78,11 @@ class BufferMessages:
         self._texts: Catalogue = catalogue(language)
 
     def summary(self, code: str, **values: object) -> str:
-        """Return one line that says what happened."""
+        """Return a one-line summary for ``code``."""
         return self._texts(f"editing.summary.{code}", buffer=self.name, **values)
 
     def guidance(self, code: str, **values: object) -> str | None:
-        """Return what to do next; None if nothing needs to be done."""
+        """Return guidance for the next step; None if no guidance is needed."""
         key = f"editing.guidance.{code}"
         return self._texts(key, buffer=self.name, **values) if key in self._texts else None
 
@@ -99,7 +99,7 @@ class TextEditor:
     - ``language``: the language of the responses.
     - ``clock``: returns nanoseconds since the epoch.
     - ``version``: the version of ``content``.
-    - ``selections_lapsed``: the value of an earlier editor that this one continues.
+    - ``selections_lapsed``: the value of the earlier editor that this editor continues.
     """
 
     def __init__(
@@ -138,12 +138,12 @@ class TextEditor:
 
     @property
     def selections(self) -> Selections | None:
-        """The occurrences to choose from; None if no choice is open."""
+        """The open selections; None if no choice is open."""
         return self._selections
 
     @property
     def selections_lapsed(self) -> bool:
-        """Whether a change of the text invalidated the last selections before one was chosen."""
+        """Whether a change of the text invalidated the last selections before a choice."""
         return self._selections_lapsed
 
     def snapshot(self) -> str:
@@ -158,8 +158,8 @@ class TextEditor:
     def replace(self, old_text: str, new_text: str) -> TextEditResponse:
         """Replace ``old_text`` by ``new_text`` if it occurs exactly once.
 
-        If it occurs several times, the first few occurrences become selections. They replace an earlier
-        choice that was still open.
+        If it occurs several times, the first few occurrences become selections. They replace an earlier open
+        choice.
         """
         problem = self._find_problem(new_text)
         if problem:
@@ -233,7 +233,7 @@ class TextEditor:
     def try_update(self, content: str) -> OperationResult[bool]:
         """Replace the whole text by ``content``, unless it cannot be stored.
 
-        The value of the result says whether the text changed. The message says whether selections lapsed.
+        The value of the result is True if the text changed. The message mentions invalidated selections.
         """
         problem = self._find_problem(content)
         if problem:
@@ -250,7 +250,7 @@ class TextEditor:
         return OperationResult(value=True, message=message or "")
 
     def update(self) -> None:
-        """Drop selections that are no longer valid. This is the first pass (EDIT-7.2)."""
+        """Drop invalid selections. This is the first pass (EDIT-7.2)."""
         if self._selections is not None and not is_valid_for(self._text, self._version, self._selections):
             self._selections, self._selections_lapsed = None, True
 
@@ -309,7 +309,7 @@ class TextEditor:
         return "selection_lapsed" if self._selections_lapsed else "no_selection"
 
     def _no_op(self, code: str) -> TextEditResponse:
-        """Return a response that says why nothing was done."""
+        """Return a response with the reason why nothing was done."""
         return self._respond(TextEditStatus.NO_OP, code, hints=code in ("too_large", "not_text"))
 
     def _respond(
@@ -327,7 +327,7 @@ class TextEditor:
         flags = TextEditFlag.SELECTION_PENDING if self._selections else NO_FLAG
         if hints:
             flags |= TextEditFlag.DIAGNOSTIC_HINT
-        # All values are our own, so validation would only take time.
+        # All values are our own, so validation would only cost time.
         return TextEditResponse.model_construct(
             status=status,
             workflow_state=self.state,
@@ -353,7 +353,7 @@ def _find_similar_lines(text: str, needle: str) -> list[tuple[int, str]]:
 
     Each is (number from 1, line).
     """
-    # Loaded on demand, because most texts are found.
+    # Loaded on demand, because most searched texts are found.
     from rapidfuzz import fuzz, process
 
     wanted = max((line.strip() for line in needle.split("\n")), key=len)[:_MAX_COMPARED]
@@ -367,7 +367,7 @@ def _find_similar_lines(text: str, needle: str) -> list[tuple[int, str]]:
 
 
 def _shorten(text: str) -> str:
-    """Return ``text`` in one line of at most `_MAX_QUOTED` characters, with control characters escaped."""
+    """Return ``text`` as one line of at most `_MAX_QUOTED` characters, with control characters escaped."""
     line = text.replace("\r", "\\r").replace("\n", "\\n").replace("`", "'")
     line = "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in line)
     return line if len(line) <= _MAX_QUOTED else line[:_MAX_QUOTED] + "…"

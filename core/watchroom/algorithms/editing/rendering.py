@@ -1,4 +1,4 @@
-"""What a model is shown: responses and buffers as Markdown (EDIT-6), and the tools of each buffer (EDIT-7.2).
+"""The view for a model: responses and buffers as Markdown (EDIT-6), and the tools of each buffer (EDIT-7.2).
 
 Markdown comes in two levels of detail: ``basic`` for earlier responses, and ``detail``.
 """
@@ -20,12 +20,12 @@ from watchroom.texts import Catalogue, Language, catalogue
 MAX_SHOWN: Final = 20_000
 """Maximum number of characters shown of a buffer.
 
-Of a longer buffer, the surroundings of the selections are shown, or its beginning and its end.
+For a longer buffer, the surroundings of the selections are shown, or its beginning and its end.
 """
 _MIN_SHOWN: Final = 1000
-"""A buffer is only named if fewer characters than this could be shown of it."""
+"""Minimum number of shown characters. If less fits, only the buffer's name is shown."""
 _SLACK: Final = 2_000
-"""Characters that fences, markers and the labels between parts add, unless the text has many backticks."""
+"""Characters added by fences, markers and the labels between parts, unless the text has many backticks."""
 _LABELS: Final = {
     TextEditStatus.SUCCESS: "[OK]",
     TextEditStatus.NO_OP: "[OK]",
@@ -85,7 +85,7 @@ def render(response: TextEditResponse, language: Language = "en") -> LevelOfDeta
 
 
 def render_buffer(editor: TextEditor, language: Language = "en", max_shown: int = MAX_SHOWN) -> LevelOfDetail:
-    """Return the buffer of ``editor`` as Markdown, as a model sees it before its turn (EDIT-7.2).
+    """Return the buffer of ``editor`` as Markdown for a model before its turn (EDIT-7.2).
 
     It contains about ``max_shown`` characters of the text, with markers at the selections and a legend.
     """
@@ -105,7 +105,7 @@ def render_buffer(editor: TextEditor, language: Language = "en", max_shown: int 
 
 
 class BoundEditor(NamedTuple):
-    """An ``editor`` with its ``binding``; None if it is not bound."""
+    """An ``editor`` with its ``binding``, None if it is not bound."""
 
     editor: TextEditor
     binding: DataSourceBinding | None = None
@@ -124,12 +124,12 @@ def build_frames(
 ) -> tuple[Frame, ...]:
     """Update ``buffers``, then render a frame for each (EDIT-7.2).
 
-    All buffers are updated before the first is rendered, so that all frames show the same moment. A frame
-    reports if its source cannot be read.
+    All buffers are updated before the first is rendered, so that all frames show the same moment. If a source
+    cannot be read, its frame reports that.
 
     - ``language``: the language of the frames.
-    - ``max_shown``: the number of characters that all frames show together. Earlier buffers go first; a
-      buffer without room is only named.
+    - ``max_shown``: maximum characters in all frames together. Earlier buffers have priority; for a buffer
+      without room, only its name is shown.
     """
     problems = refresh_buffers(buffers)
     frames: list[Frame] = []
@@ -140,7 +140,8 @@ def build_frames(
 
 
 def refresh_buffers(buffers: Sequence[BoundEditor]) -> list[WatchroomError | None]:
-    """Update ``buffers`` (EDIT-7.2). Return for each why its source could not be read; None if it could."""
+    """Update ``buffers`` (EDIT-7.2). Return for each the reason why its source could not be read, None if it
+    was read."""
     problems: list[WatchroomError | None] = []
     for editor, binding in buffers:
         editor.update()
@@ -195,7 +196,7 @@ def _render_windows(text: str, selections: Selections | None, max_shown: int, te
 
 
 def _choose_windows(text: str, selections: Selections | None, max_shown: int) -> list[tuple[int, int]]:
-    """Return the ranges of a long text to show: in order, separate, together ``max_shown`` characters."""
+    """Return the ranges of a long text to show: in order, separate, and ``max_shown`` characters in total."""
     if selections is None:
         return [(0, max_shown // 2), (len(text) - max_shown // 2, len(text))]
     room, length = max_shown // len(selections.starts), len(selections.needle)
@@ -206,7 +207,7 @@ def _choose_windows(text: str, selections: Selections | None, max_shown: int) ->
             around = (room - length) // 2
             spans.append((begins - around, ends + around))
         else:
-            # Of a long match, both ends with their surroundings are shown.
+            # For a long match, both ends with their surroundings are shown.
             spans += [(edge - room // 4, edge + room // 4) for edge in (begins, ends)]
     windows: list[tuple[int, int]] = []
     for start, end in sorted(spans):
@@ -243,7 +244,7 @@ def _render_table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 
 def _inline_code(text: str) -> str:
-    """Return ``text`` as inline code in a table, between enough backticks."""
+    """Return ``text`` as inline code for a table, between enough backticks."""
     ticks = "`" * (max((len(run) for run in _BACKTICKS.findall(text)), default=0) + 1)
     space = " " if text.startswith(("`", " ")) or text.endswith(("`", " ")) else ""
     return f"{ticks}{space}{text}{space}{ticks}".replace("|", "\\|")

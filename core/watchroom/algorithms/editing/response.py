@@ -1,4 +1,4 @@
-"""The response of an editing tool: what happened, the state of the buffer, what to do next (EDIT-4.1)."""
+"""The response of an editing tool: the outcome, the state of the buffer, and the next step (EDIT-4.1)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ T = TypeVar("T")
 
 
 class TextEditStatus(StrEnum):
-    """The outcome of one call (EDIT-4.1). Editors return the first four, bindings also the others."""
+    """The outcome of one call (EDIT-4.1). Editors return the first four outcomes, and bindings also the
+    others."""
 
     SUCCESS = "Success"
     NO_MATCH = "NoMatch"
@@ -94,7 +95,7 @@ class TextEditCandidate(_Frozen):
 class TextEditResponse(_Frozen):
     """The response of a tool (EDIT-4.1).
 
-    - ``guidance``: what to do next; None if nothing needs to be done.
+    - ``guidance``: the next step; None if no step is needed.
     - ``candidates``: the occurrences to choose from, if any.
     - ``code``: identifies the summary and the guidance.
     - ``diff``: a unified diff, only from `DataSourceBinding.diff`.
@@ -112,7 +113,7 @@ class TextEditResponse(_Frozen):
 
     @property
     def is_done(self) -> bool:
-        """Whether the requested state is reached, even if nothing had to change."""
+        """Whether the requested state is reached, even if no change was needed."""
         return self.status in (TextEditStatus.SUCCESS, TextEditStatus.NO_OP) and self.code not in _REFUSED
 
 
@@ -129,5 +130,5 @@ class OperationResult(_Frozen, Generic[T]):
 
     @property
     def ok(self) -> bool:
-        """Whether it succeeded."""
+        """Whether the update succeeded."""
         return not self.error_code

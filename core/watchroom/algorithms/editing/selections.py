@@ -1,4 +1,4 @@
-"""Occurrences of a text to choose from, and their markers in the text that a model sees (EDIT-8)."""
+"""Occurrences of a text to choose from, and their markers in the text for a model (EDIT-8)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from watchroom.algorithms.editing.response import TextEditCandidate
 
 MAX_CANDIDATES: Final = 5
 _CONTEXT: Final = 16
-"""Characters that a preview shows on each side of a match."""
+"""Characters on each side of a match in a preview."""
 _MAX_MATCH: Final = 60
-"""Characters of a match that a preview shows."""
+"""Maximum characters of a match in a preview."""
 _CUT: Final = "..."
 _TAGGED: Final = re.compile(r"\[\[/?SEL([0-9]*)#")
 
@@ -34,7 +34,8 @@ class Matches:
 class Selections:
     """The occurrences to choose from.
 
-    They are valid for ``version`` of the buffer, and while the needle is at all ``starts``.
+    They are valid for ``version`` of the buffer, and for other texts in which the needle is still at all
+    ``starts``.
     """
 
     version: int
@@ -58,8 +59,8 @@ def find_matches(text: str, needle: str) -> Matches:
         following = text.find(needle, at + 1)
         step, found = following - at, 1
         if 0 < step < len(needle):
-            # While the text is periodic, occurrences follow each other at this distance. Searching for each
-            # would take hours in a long periodic text.
+            # In periodic text, occurrences follow each other at this distance. Searching for each would take
+            # hours in a long periodic text.
             found += (step + _common_prefix_length(text, at, following) - len(needle)) // step
             following = text.find(needle, at + (found - 1) * step + 1)
         if count < MAX_CANDIDATES:
@@ -70,7 +71,8 @@ def find_matches(text: str, needle: str) -> Matches:
 
 
 def _common_prefix_length(text: str, first: int, second: int) -> int:
-    """Return how many characters from ``first`` on equal those from ``second`` on; ``second`` is larger."""
+    """Return the number of characters from ``first`` on that equal the characters from ``second`` on.
+    ``second`` is larger."""
     length, step = 0, 1
     while second + length < len(text):
         if text[first + length : first + length + step] == text[second + length : second + length + step]:
@@ -137,13 +139,13 @@ def insert_markers(text: str, selections: Selections, start: int = 0, end: int |
 
 
 def is_valid_for(text: str, version: int, selections: Selections) -> bool:
-    """Return whether ``selections`` are valid for ``text``, which has ``version``."""
+    """Return whether ``selections`` are valid for ``text``, the text of ``version``."""
     needle = selections.needle
     return version == selections.version and all(text.startswith(needle, at) for at in selections.starts)
 
 
 def _preview(text: str, start: int, end: int) -> str:
-    """Return a range of ``text`` in one line, with control characters escaped."""
+    """Return a range of ``text`` as one line, with control characters escaped."""
     shown = text[start:end].replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
     shown = "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in shown)
     return f"{_CUT if start else ''}{shown}{_CUT if end < len(text) else ''}"

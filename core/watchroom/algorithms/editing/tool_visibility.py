@@ -48,14 +48,15 @@ def list_tool_names(
 
 
 def build_tool_name(name: str, tool: BufferTool) -> str:
-    """Return the name under which a model is offered ``tool`` of the buffer ``name``."""
+    """Return the name of ``tool`` of the buffer ``name``, as it is offered to a model."""
     return f"{name}_{tool}"
 
 
 def parse_tool_name(offered: str) -> tuple[str, BufferTool] | None:
     """Return the buffer and the tool of the tool name ``offered``; None if it is not a tool of a buffer.
 
-    This reverses `build_tool_name`. It is unique, because no tool's name ends with ``_`` and another's name.
+    This reverses `build_tool_name`. The result is unique, because no tool's name ends with ``_`` and the name
+    of another tool.
     """
     for tool in (*EDIT_TOOLS, *SYNC_TOOLS):
         name = offered.removesuffix(f"_{tool}")

@@ -1,4 +1,4 @@
-"""Three-way merge into regions that a person can decide on. Pure: no files, no journal, no terminal.
+"""Three-way merge into regions on which a person can decide. Pure: no files, no journal, no terminal.
 
 regions = merge(base, current, incoming)
 for index in find_open_regions(regions):

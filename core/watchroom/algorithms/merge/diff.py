@@ -9,11 +9,11 @@ import re
 from typing import Final, NamedTuple
 
 MAX_COMPARED: Final = 2000
-"""Characters of the longest line whose words are compared. A longer line counts as completely changed."""
+"""Maximum characters of a line whose words are compared. A longer line counts as completely changed."""
 _TOKEN: Final = re.compile(r"[^\W\u2e80-\uffef]+|\s+|.", re.DOTALL)
-"""A word, a run of spaces, or one other character.
+"""Matches a word, a run of spaces, or one other character.
 
-In scripts without spaces (CJK) each character is a token.
+In scripts without spaces (CJK), each character is a token.
 """
 
 
@@ -42,7 +42,7 @@ def split_lines(text: str) -> list[str]:
 def unified_diff(old: str, new: str, old_name: str, new_name: str) -> str:
     """Return a unified diff from ``old`` to ``new``; empty if they are equal.
 
-    ``old_name`` and ``new_name`` are for the header.
+    ``old_name``, ``new_name``: the file names in the header.
     """
     hunks = diff_hunks(old, new)
     return f"--- {old_name}\n+++ {new_name}\n{hunks}" if hunks else ""
@@ -74,7 +74,7 @@ def diff_lines(old: str, new: str) -> list[LineChange]:
     )
     found = []
     for hunk in patch.hunks:
-        # If a side has no lines, git gives the line before the change.
+        # If a side has no lines, git returns the line before the change.
         old_start = hunk.old_start - bool(hunk.old_lines)
         new_start = hunk.new_start - bool(hunk.new_lines)
         found.append(LineChange(old_start, old_start + hunk.old_lines, new_start, new_start + hunk.new_lines))

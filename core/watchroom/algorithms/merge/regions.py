@@ -13,7 +13,7 @@ from watchroom.algorithms.merge.diff import LineChange, diff_lines, split_lines
 from watchroom.algorithms.merge.styles import merge_styles
 
 Kind: TypeAlias = Literal["unchanged", "current", "incoming", "agreed", "conflict"]
-"""Who changed a region of the base: nobody, one side, both equally (agreed), or both differently
+"""The sides that changed a region of the base: none, one side, both equally (agreed), or both differently
 (conflict)."""
 
 Choice: TypeAlias = Literal["current", "incoming", "both", "both_incoming_first", "neither", "edited"]
@@ -25,10 +25,10 @@ Lines: TypeAlias = tuple[str, ...]
 class Region(NamedTuple):
     """Corresponding lines of the three texts, and a person's choice for them.
 
-    - ``kind``: who changed the base.
+    - ``kind``: the sides that changed the base.
     - ``base``, ``current``, ``incoming``: the lines of each text.
     - ``choice``: None if nobody has chosen.
-    - ``text``: the lines that a person wrote. They are the result if ``choice`` is ``edited``.
+    - ``text``: the lines written by a person. They are the result if ``choice`` is ``edited``.
     """
 
     kind: Kind
@@ -40,7 +40,7 @@ class Region(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Whether a person still has to choose."""
+        """Whether a person must still choose."""
         return self.kind == "conflict" and self.choice is None
 
     @property
@@ -73,7 +73,7 @@ class Region(NamedTuple):
 def merge(base: str, current: str, incoming: str) -> tuple[Region, ...]:
     """Return the regions of a three-way merge, in order.
 
-    ``current`` and ``incoming`` were both made from ``base``. Each text is the join of its lines over all
+    ``current`` and ``incoming`` are both based on ``base``. Each text is the join of its lines over all
     regions. If the texts differ in style, they are merged in normal form; pass the merged text to
     `MergedStyles.apply` of `merge_styles`.
     """
@@ -82,7 +82,7 @@ def merge(base: str, current: str, incoming: str) -> tuple[Region, ...]:
 
 
 def merge_lines(base: str, current: str, incoming: str) -> tuple[Region, ...]:
-    """Merge as `merge` does, but without normalizing styles: lines with different ends differ."""
+    """Merge like `merge`, but without normalizing styles: lines with different ends differ."""
     return build_regions(
         (split_lines(base), split_lines(current), split_lines(incoming)),
         diff_lines(base, current),
@@ -125,7 +125,7 @@ def build_regions(
 
 
 def classify_region(base: Lines, current: Lines, incoming: Lines) -> Kind:
-    """Return who changed ``base`` to ``current`` and ``incoming``."""
+    """Return which sides changed ``base``."""
     if current == incoming:
         return "unchanged" if base == current else "agreed"
     if incoming == base:
@@ -134,7 +134,7 @@ def classify_region(base: Lines, current: Lines, incoming: Lines) -> Kind:
 
 
 def _side_length(start: int, end: int, changed: Sequence[LineChange]) -> int:
-    """Return how many lines a side has instead of the lines of the base from ``start`` to ``end``."""
+    """Return the number of lines that a side has in place of the base's lines from ``start`` to ``end``."""
     grown = sum((each.new_end - each.new_start) - (each.old_end - each.old_start) for each in changed)
     return end - start + grown
 
@@ -142,7 +142,7 @@ def _side_length(start: int, end: int, changed: Sequence[LineChange]) -> int:
 def _group_touching(
     ours: Sequence[LineChange], theirs: Sequence[LineChange]
 ) -> Iterator[tuple[int, int, list[LineChange], list[LineChange]]]:
-    """Yield groups of changes that touch each other: a range of the base, and the changes of each side."""
+    """Yield groups of touching changes: a range of the base, and the changes of each side."""
     sides = (list(reversed(ours)), list(reversed(theirs)))
     while sides[0] or sides[1]:
         start = min(side[-1].old_start for side in sides if side)

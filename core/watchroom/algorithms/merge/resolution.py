@@ -1,6 +1,6 @@
 """The resolution of a merge by a person: region by region or by editing the text.
 
-Resolutions are kept if the file changes meanwhile. All functions return new regions.
+Resolutions are kept if the file changes in the meantime. All functions return new regions.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def join_regions(regions: Regions) -> str:
 
 
 def text_with_markers(regions: Regions) -> str:
-    """Return the text so far. Open regions appear as both sides between conflict markers."""
+    """Return the current text of the merge. Open regions appear as both sides between conflict markers."""
     return "".join(_join_with_ends(_render_regions(regions)))
 
 
@@ -94,7 +94,7 @@ def diff_result(regions: Regions) -> tuple[list[str], list[str], list[LineChange
 
 
 def _trim_change(old: Sequence[str], new: Sequence[str], change: LineChange) -> LineChange | None:
-    """Return ``change`` without equal lines at its ends; None if nothing is left."""
+    """Return ``change`` without equal lines at its ends; None if no lines are left."""
     start, old_end, at, new_end = change
     while start < old_end and at < new_end and old[start] == new[at]:
         start, at = start + 1, at + 1
@@ -106,8 +106,8 @@ def _trim_change(old: Sequence[str], new: Sequence[str], change: LineChange) -> 
 def apply_edit(regions: Regions, text: str) -> Regions:
     """Return the regions after a person has changed `text_with_markers` to ``text``.
 
-    New text belongs to the region where it was written. Unchanged regions keep their state. Regions that one
-    change spans become one region.
+    New text belongs to the region in which it was written. Unchanged regions keep their state. Regions that
+    are spanned by one change become one region.
     """
     shown = _render_regions(regions)
     before = "".join(_join_with_ends(shown))
@@ -130,7 +130,7 @@ def apply_edit(regions: Regions, text: str) -> Regions:
 
 
 def join_current(regions: Regions) -> str:
-    """Return the current text from which ``regions`` were made."""
+    """Return the current text on which ``regions`` are based."""
     return "".join(line for region in regions for line in region.current)
 
 
@@ -154,8 +154,8 @@ def normalize_regions(regions: Regions, styles: MergedStyles) -> Regions:
 def rebase_regions(regions: Regions, current: str, changed: Sequence[LineChange] | None = None) -> Regions:
     """Return the regions for a newer current text, and keep as many choices as possible.
 
-    A decided region that changed is merged with the newer text. It is reopened if that would drop text that
-    the person has not seen.
+    If a decided region changed, it is merged with the newer text. It is reopened if the merge would drop text
+    that the person has not seen.
 
     - ``current``: the newer text.
     - ``changed``: the changes from `join_current` to ``current``, default computed by `diff_lines`.
@@ -176,7 +176,7 @@ def _rebase_group(group: _RegionGroup, current: Lines) -> Regions:
     """Return the regions for a group whose current lines have changed to ``current``."""
     base, before, incoming = group.sides()
     if len(group.regions) == 1 and not group.regions[0].is_open and before:
-        # Lines that were added before or after the region do not affect its choice.
+        # Lines added before or after the region do not affect its choice.
         places = _find_lines(current, before)
         if len(places) == 1:
             start, end = places[0], places[0] + len(before)
@@ -241,12 +241,12 @@ def _find_lines(lines: Lines, wanted: Lines) -> list[int]:
 
 
 def _added_region(lines: Lines) -> Region:
-    """Return a region of lines that only the current text has."""
+    """Return a region for lines that only the current text has."""
     return Region("current", (), lines, ())
 
 
 def _render_regions(regions: Regions) -> list[Lines]:
-    """Return the lines of each region as they appear in `text_with_markers`."""
+    """Return the lines of each region in the form of `text_with_markers`."""
     end = _line_end(regions)
     return [
         (region.text or _with_markers(region, end)) if region.is_open else region.result for region in regions
@@ -254,7 +254,7 @@ def _render_regions(regions: Regions) -> list[Lines]:
 
 
 def _has_markers(lines: Lines) -> bool:
-    # The divider is ignored, because it also underlines headings.
+    # The divider is ignored, because it can also underline a heading.
     return any(line.rstrip("\r\n") in (OPENING, CLOSING) for line in lines)
 
 
@@ -292,7 +292,7 @@ def _line_end(regions: Regions) -> str:
 class _RegionGroup(NamedTuple):
     """Neighbouring regions.
 
-    ``new_lines``: their lines in the text after the change; None if no change touches the group.
+    ``new_lines``: the group's lines in the text after the change; None if no change touches the group.
     """
 
     regions: tuple[Region, ...]
@@ -314,7 +314,7 @@ class _Piece(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it can be cut anywhere, because all sides and the result are equal."""
+        """Whether the piece can be cut anywhere, because all sides and the result are equal."""
         return self.region.kind == "unchanged" and self.region.choice is None
 
 
@@ -325,7 +325,7 @@ def _group_regions(
 
     Untouched regions stay as they are. Unchanged regions are cut where a change begins or ends.
 
-    - ``lengths``: how many lines each region has in the text before the change.
+    - ``lengths``: the number of lines of each region in the text before the change.
     - ``changed``: the changes of that text.
     """
     pieces = _split_regions(regions, lengths, changed)

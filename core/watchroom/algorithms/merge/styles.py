@@ -21,7 +21,7 @@ _BREAKS: Final = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}
 
 
 class TextStyle(NamedTuple):
-    """The style of one text. A property is None if the text does not show it, as in an empty text."""
+    """The style of a text. A property is None if the text does not show it, for example in an empty text."""
 
     line_end: LineEnd | None
     has_final_newline: bool | None
@@ -153,13 +153,14 @@ class MergedStyles(NamedTuple):
 
 
 def merge_styles(base: str, current: str, incoming: str) -> MergedStyles:
-    """Return the styles for a three-way merge. ``current`` and ``incoming`` were both made from ``base``."""
+    """Return the styles for a three-way merge. ``current`` and ``incoming`` are both based on ``base``."""
     styles = MergedStyles(detect_style(base), detect_style(current), detect_style(incoming), is_normal=False)
     return styles._replace(is_normal=styles.differ)
 
 
 class StyledDiff(NamedTuple):
-    """A unified ``diff``, and the old and the new style if the diff does not show the change of style."""
+    """A unified ``diff``. ``styles``: the old and the new style, None if the diff already shows the change of
+    style."""
 
     diff: str
     styles: tuple[TextStyle, TextStyle] | None

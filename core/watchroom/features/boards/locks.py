@@ -1,8 +1,8 @@
-"""`BoardLocks`: for a few seconds only the holder of a board's lock may write the board (BOARDS-5.1).
+"""`BoardLocks`: gives one holder the only right to write a board for a few seconds (BOARDS-5.1).
 
 A lock is a version of its board's path in the zone ``lease``, and a file in ``.locks`` for people to see. It
-ends when it is released or when it expires, so a holder that dies needs no cleanup. Its version is a fencing
-token: a lock that somebody else has taken meanwhile cannot be extended or released by its former holder.
+ends when it is released or when it expires, so the lock of a dead holder needs no cleanup. Its version is a
+fencing token: after somebody else has taken the lock, its former holder cannot extend or release it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,15 @@ LOCK_SECONDS: Final = 5.0
 """Seconds until a lock expires, unless it is extended."""
 MAX_LOCK_SECONDS: Final = 3600.0
 LOCK_TIMEOUT: Final = 6.0
-"""Seconds to wait for somebody else's lock. Longer than `LOCK_SECONDS`, so that a holder may have died."""
+"""Seconds to wait for somebody else's lock. Longer than `LOCK_SECONDS`, so that the lock of a dead holder
+expires."""
 
 
 class BoardLocks:
-    """The locks on boards, and the writes under them. Times are those of the clock of the journal in
-    ``store``. May be used from any thread."""
+    """The locks on boards, and the writes under them. May be used from any thread.
+
+    Times are from the clock of the journal in ``store``.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -50,9 +53,9 @@ class BoardLocks:
         wait: float = LOCK_TIMEOUT,
         ends_with_write: bool = False,
     ) -> BoardLock:
-        """Take the lock on ``board`` for the caller, or extend the caller's own.
+        """Take the lock on ``board`` for the caller, or extend the caller's own lock.
 
-        - ``seconds``: how long the lock is valid; 0 to `MAX_LOCK_SECONDS`, default 5.
+        - ``seconds``: lifetime of the lock; 0 to `MAX_LOCK_SECONDS`, default 5.
         - ``wait``: seconds to wait while somebody else holds it; default 6.
         - ``ends_with_write``: whether the caller's next write releases it; default: no.
 
@@ -65,7 +68,7 @@ class BoardLocks:
             return self._commit(call, board, own, seconds, ends_with_write)
 
     def release(self, lock: BoardLock) -> bool:
-        """End ``lock``. Return False if it had ended already, or if somebody else has taken the board."""
+        """End ``lock``. Return False if it had already ended, or if somebody else has taken the board."""
         with self._exclusive(lock.board):
             known = self._newest(lock.board)
             if known is None or known.id != lock.id:
@@ -81,7 +84,7 @@ class BoardLocks:
         - ``make``: returns the draft. The board does not change until the draft is committed.
         - ``wait``: seconds to wait while somebody else holds the board; default 6.
 
-        Return the draft and its outcome. Raise `BoardLeased`, and what ``make`` raises.
+        Return the draft and its outcome. Raise `BoardLeased`, and the errors of ``make``.
         """
         with self._when_free(call, board, wait) as own:
             draft = make()
@@ -95,7 +98,7 @@ class BoardLocks:
     @contextmanager
     def _when_free(self, call: CallContext, board: str, wait: float) -> Iterator[BoardLock | None]:
         """Wait until the board is free for the caller, and exclude other writers. Yield the caller's own
-        lock; None if it has none."""
+        lock; None if the caller has none."""
         deadline = time.monotonic() + max(0.0, wait)
         while True:
             with self._exclusive(board):
@@ -111,7 +114,7 @@ class BoardLocks:
             self._wait(found, deadline)
 
     def _exclusive(self, board: str) -> AbstractContextManager[None]:
-        """Exclude everyone else who takes, ends or checks the lock of a board. Raise `WorkspaceLocked`."""
+        """Exclude all others who take, end or check the lock of a board. Raise `WorkspaceLocked`."""
         return self._store.journal.exclusive(f"lease/{board}")
 
     def _wait(self, lock: BoardLock, deadline: float) -> None:

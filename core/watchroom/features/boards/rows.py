@@ -1,4 +1,4 @@
-"""The rows of boards: the tools whose rows record a reading, and the locks. Pure."""
+"""The rows of boards: the tools whose rows record a read, and the locks. Pure."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ BOARD_ARGUMENT: Final = "board"
 """The argument of tools that names a board."""
 READ_TOOL: Final = ZONES[BOARD_ZONE].read_tool
 READ_OLD_TOOL: Final = ZONES[BOARD_ZONE].read_old_tool
-"""The tool in the row of a reading of an earlier version."""
+"""The tool of rows that record a read of an earlier version."""
 WRITE_TOOL: Final = ZONES[BOARD_ZONE].write_tool
 PARTIAL_TOOLS: Final = ("whiteboard_append", "whiteboard_update_section")
-"""The tools that write a board without having read all of it."""
+"""The tools that write a board without reading all of it."""
 SECTION: Final = "section"
-"""The key in the detail of a version's row of the section that it rewrote."""
+"""The key in the detail of a version: the section that was rewritten."""
 
 HOLD: Final = "hold_board"
 RELEASE: Final = "release_board"
@@ -27,7 +27,7 @@ EXPIRED: Final = "lease_expired"
 
 
 class BoardLock(NamedTuple):
-    """A lock on a board, which only its holder may write until it ends.
+    """A lock on a board. Until it ends, only its holder may write the board.
 
     - ``acquired``, ``expires``: milliseconds since the epoch.
     - ``token``: a fencing token, which grows with each row of the lock.
@@ -44,7 +44,7 @@ class BoardLock(NamedTuple):
 
     @classmethod
     def from_row(cls, row: Row) -> Self | None:
-        """Return the lock of ``row``; None if the row ended one. Raise `JournalError` if it is damaged."""
+        """Return the lock in ``row``; None if the row ended a lock. Raise `JournalError` if it is damaged."""
         if row.deleted or row.outcome != "ok":
             return None
         detail = row.detail

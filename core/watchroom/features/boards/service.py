@@ -16,11 +16,11 @@ from watchroom.kernel.journal.topics import section_written_by
 from watchroom.model import Row, Write
 
 _MAX_SECTION_CHARACTERS: Final = 200
-"""A longer section name is cut in the paths of readings."""
+"""Maximum characters of a section's name in the paths of reads. A longer name is cut."""
 
 
 class Boards:
-    """The versions of whiteboards. ``store`` is where they are written.
+    """The versions of whiteboards. ``store``: the journal.
 
     ``locks`` (attribute): the locks on boards.
     """
@@ -39,13 +39,14 @@ class Boards:
         return self._store.journal.head("board", validation.check_board_name(board))
 
     def current(self, board: str) -> FileVersion | None:
-        """Return the current version of ``board``; None if it was never written. No reading is recorded.
+        """Return the current version of ``board``; None if it was never written. The read is not recorded.
         Raise `InvalidName`."""
         head = self._store.journal.head("board", validation.check_board_name(board))
         return None if head is None else FileVersion(head, self._store.content(head), head.version or 0)
 
     def version(self, board: str, version: int) -> FileVersion:
-        """Return ``version`` of ``board``. No reading is recorded. Raise `InvalidName`, `VersionNotFound`."""
+        """Return ``version`` of ``board``. The read is not recorded. Raise `InvalidName`,
+        `VersionNotFound`."""
         head = self._store.journal.head("board", validation.check_board_name(board))
         row = self._store.journal.version("board", board, version)
         if row is None or head is None:
@@ -54,7 +55,8 @@ class Boards:
         return FileVersion(row, self._store.content(row), head.version or 0)
 
     def find_overwritten(self, row: Row) -> Row | None:
-        """Return the version that ``row`` replaced without a check; None if it was checked or the first."""
+        """Return the version that ``row`` replaced without a version check; None if it was checked, or if
+        ``row`` is the first version."""
         return self._store.written_over(row)
 
     def note_reading(
@@ -64,26 +66,28 @@ class Boards:
 
         - ``version``: 0 if the board was never written.
         - ``section``: the section that was read; default: the whole board.
-        - ``is_current``: whether it is the current version. Earlier ones do not count for `last_seen`.
+        - ``is_current``: whether it is the current version. Reads of earlier versions do not count for
+          `last_seen`.
         """
         tool = READ_TOOL if is_current else READ_OLD_TOOL
         self._store.note_reading(call.with_tool(tool), "board", _reading_path(board, section), version)
 
     def last_seen(self, call: CallContext, board: str) -> int:
-        """Return the version of ``board`` that the caller last read or wrote as a whole; 0 if none.
+        """Return the version of ``board`` that the caller last read or wrote as a whole; 0 if there is none.
 
         Appending an entry and updating a section do not count, because they do not read the rest.
         """
         return self._store.last_seen(call, "board", board, READ_TOOL, partial=PARTIAL_TOOLS)
 
     def flush_readings(self) -> None:
-        """Commit the readings that are not rows yet. Raise `JournalError`, `WorkspaceLocked`."""
+        """Commit the pending reads as rows. Raise `JournalError`, `WorkspaceLocked`."""
         self._store.commits.flush()
 
     def last_seen_section(self, actor: str, board: str, section: str) -> int:
-        """Return the version in which ``actor`` last read ``section`` of ``board`` alone, or rewrote it.
+        """Return the version in which ``actor`` last read only ``section`` of ``board``, or rewrote it; 0 if
+        it never did.
 
-        Return 0 if it never did. May be called from the ``make`` of `write`, which flushes readings first.
+        May be called from the ``make`` of `write`, which flushes reads first.
         """
         note = self._store.journal.last_note("board", _reading_path(board, section), actor, READ_TOOL)
         read = (note.base or 0) if note else 0
@@ -100,11 +104,11 @@ class Boards:
     ) -> Row:
         """Commit a new version of ``board``. Return its row.
 
-        - ``make``: returns the draft, given the current version; None if the board was never written.
+        - ``make``: takes the current version (None if the board was never written), and returns the draft.
         - ``wait``: seconds to wait while somebody else holds the board; default 6.
 
-        Raise `BoardLeased`, `VersionConflict` if the draft expects another version, `NotText`, and what
-        ``make`` raises.
+        Raise `BoardLeased`, `VersionConflict` if the draft expects another version, `NotText`, and the errors
+        of ``make``.
         """
         validation.check_board_name(board)
         self._store.commits.flush()
@@ -128,7 +132,7 @@ class Boards:
 
 
 def _reading_path(board: str, section: str) -> str:
-    """Return the path of the row of a reading."""
+    """Return the path of the row that records a read."""
     if len(section) > _MAX_SECTION_CHARACTERS:
         section = f"{section[:_MAX_SECTION_CHARACTERS]}… {validation.sha256(section.encode())[:8]}"
     return f"{board} > {section}" if section else board

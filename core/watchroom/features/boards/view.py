@@ -11,7 +11,7 @@ from watchroom.model import Row
 
 
 class BoardView(NamedTuple):
-    """A whiteboard with at least one version: its current version, and its writers, the last one first."""
+    """A whiteboard with at least one version: its current version, and its writers, most recent first."""
 
     name: str
     head: Row
@@ -19,7 +19,7 @@ class BoardView(NamedTuple):
 
 
 class BoardProjection:
-    """The whiteboards, and the newest lock of each. Takes the rows of boards and of locks in order."""
+    """The whiteboards, and the newest lock of each. Takes the rows of boards and locks in order."""
 
     DERIVED: ClassVar[Mapping[str, object]] = {"_changed": True, "_current": ()}
     """Attributes that a snapshot leaves out, each with its value after loading."""

@@ -12,14 +12,14 @@ from watchroom.kernel.journal.topics import steps_of
 from watchroom.model import Row
 
 UsageKey: TypeAlias = Literal["agent", "model", "day", "task", "session"]
-"""What usage is grouped by."""
+"""The criterion by which usage is grouped."""
 USAGE_KEYS: tuple[UsageKey, ...] = get_args(UsageKey)
 
 
 class UsageSummary(NamedTuple):
     """The ``total`` usage, and its ``parts`` by group, in the order of first use.
 
-    Usage without a task, or of a model without a name, is in the group with the empty name.
+    Usage without a task or without a model name is in the group with the empty name.
     """
 
     total: UsageTotal

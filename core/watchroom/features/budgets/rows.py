@@ -12,20 +12,20 @@ PricedBy: TypeAlias = Literal["client", "table", ""]
 """The source of a price: the client that made the call, or a table of prices; empty if the price is
 unknown."""
 USED: Final = "used"
-"""In the detail of a step: its usage."""
+"""The field of a step's detail with its usage."""
 _MARK: Final = f'"{USED}": '
-"""Searched as text before the detail is parsed, because few of many steps have usage."""
+"""Text to search in a detail before it is parsed, because only few steps have usage."""
 PARENT: Final = "parent"
-"""In the detail of a subagent's steps: the path of the session that started it."""
+"""The field of a subagent's steps with the path of the session that started it."""
 SHARED_ID: Final = 40
-"""Characters of its parent's id with which the id of a subagent's session begins."""
+"""Number of characters of the parent's id with which the id of a subagent's session begins."""
 _PARENT_MARK: Final = f'"{PARENT}": "'
 
 
 class UsageTotal(NamedTuple):
     """Tokens and their cost.
 
-    No token is in two of the first four counts.
+    Each token is in exactly one of the first four counts.
 
     - ``input``: tokens sent and not cached.
     - ``output``: tokens received.
@@ -86,7 +86,7 @@ def _priced_by(
 
 
 class UsageRecord(NamedTuple):
-    """The usage of one step. ``model``: the name of the model; empty if it is unknown."""
+    """The usage of one step. ``model``: the name of the model; empty if unknown."""
 
     model: str
     usage: UsageTotal
@@ -107,7 +107,7 @@ def usage_of(step: Row) -> UsageRecord | None:
         get_count(used, "cache_read"),
         get_count(used, "cache_write"),
         get_float(used, "cost"),
-        # Steps of version 0.2.0 also count tokens with a price as unpriced.
+        # In steps of version 0.2.0, ``unpriced`` also includes tokens with a price.
         0 if priced_by else get_count(used, "unpriced"),
         priced_by,
     )
@@ -121,12 +121,12 @@ def usage_detail(record: UsageRecord) -> dict[str, Json]:
 
 
 def is_subagent_step(step: Row) -> bool:
-    """Whether ``step``, a row of a session, belongs to a subagent. It does not show the parent's activity."""
+    """Whether ``step``, a row of a session, belongs to a subagent. It is not activity of the parent."""
     return _PARENT_MARK in step.detail_json
 
 
 def parent_of(step: Row) -> str:
-    """Return the path of the session that started the subagent of ``step``; empty if it is no subagent's
-    step."""
+    """Return the path of the session that started the subagent of ``step``; empty if ``step`` is not from a
+    subagent."""
     parent = step.detail.get(PARENT) if is_subagent_step(step) else None
     return parent if isinstance(parent, str) else ""

@@ -1,4 +1,4 @@
-"""The amounts of budgets, what is used of them, and the request to people when one is reached. Pure."""
+"""The amounts of budgets, their use, and the request to people when a budget is reached. Pure."""
 
 from __future__ import annotations
 
@@ -17,30 +17,31 @@ from watchroom.texts import LANGUAGES, Catalogue, catalogue
 BudgetScope: TypeAlias = Literal["session", "agent", "task", "team"]
 SCOPES: Final[tuple[BudgetScope, ...]] = get_args(BudgetScope)
 Measure: TypeAlias = Literal["cost", "tokens", "seconds", "steps"]
-"""US dollars; tokens sent and received, without cached tokens; seconds of work; steps."""
+"""The measure of a budget: US dollars; tokens sent and received, without cached tokens; seconds of work;
+steps."""
 MEASURES: Final[tuple[Measure, ...]] = get_args(Measure)
-"""Cost comes first: if several budgets are reached, people are asked about the first."""
+"""Cost is first: if several budgets are reached, people are asked about the first."""
 WARN_AT: Final = 0.8
 """The share of a budget at which people are warned."""
 BUDGET: Final = "budget"
-"""In the metadata of a request: the budget that was reached."""
+"""The field of a request's metadata with the reached budget."""
 BudgetChoice: TypeAlias = Literal["raise", "once", "stop"]
-"""A person's answer on a reached budget: raise it, allow the held call only, or stop the agent."""
+"""A person's answer about a reached budget: raise it, allow only the held call, or stop the agent."""
 _NAMED: Final[Mapping[str, BudgetScope]] = {"sessions": "session", "agents": "agent", "tasks": "task"}
 _MAX_AMOUNT: Final = 1e12
 _MAX_NAMED: Final = 500
-"""Maximum number of sessions with a budget of their own; the same for agents and tasks."""
+"""Maximum number of sessions with their own budget; the same for agents and tasks."""
 _MAX_NAME: Final = 500
-"""Characters."""
+"""Maximum characters of the name of a session, agent or task."""
 
 
 class Used(NamedTuple):
     """Amounts used.
 
     - ``cost``: US dollars, without unpriced tokens.
-    - ``tokens``: without cached tokens.
-    - ``seconds``: of work, without waiting.
-    - ``steps``: steps of sessions.
+    - ``tokens``: tokens sent and received, without cached tokens.
+    - ``seconds``: working time, without waits.
+    - ``steps``: the number of steps of sessions.
     - ``unpriced``: tokens without a known price.
     """
 
@@ -68,9 +69,9 @@ class Used(NamedTuple):
 class Budget(NamedTuple):
     """A budget.
 
-    - ``scope``, ``name``: whose budget it is: an agent, a task, a session (``AGENT/SESSION``), or the team,
-      whose name is empty.
-    - ``measure``, ``most``: the maximum amount that can be used.
+    - ``scope``, ``name``: the owner of the budget: an agent, a task, a session (``AGENT/SESSION``), or the
+      team, whose name is empty.
+    - ``measure``, ``most``: the maximum amount.
     """
 
     scope: BudgetScope
@@ -85,12 +86,13 @@ class Budget(NamedTuple):
 
 
 def budget_key(fields: Mapping[str, Json]) -> str:
-    """Return the `Budget.key` of a budget with these ``fields``, as in the detail of a row."""
+    """Return the `Budget.key` of a budget with these ``fields``. They have the form of a row's detail."""
     return " ".join(str(fields[name]) for name in ("scope", "name", "measure") if fields.get(name))
 
 
 class BudgetUse(NamedTuple):
-    """The amount ``used`` of ``budget``. ``unpriced``: tokens that are missing in the cost."""
+    """The amount ``used`` of ``budget``. ``unpriced``: the number of tokens that the cost does not
+    include."""
 
     budget: Budget
     used: float
@@ -98,13 +100,13 @@ class BudgetUse(NamedTuple):
 
     @property
     def share(self) -> float:
-        """The share of the budget that is used, 1 for all."""
+        """The used share of the budget; 1 means all."""
         # Sums of cents are not exact floats: 0.04 of 0.05 must be 0.8.
         return round(self.used / self.budget.most, 9)
 
     @property
     def is_near(self) -> bool:
-        """Whether people are warned."""
+        """Whether the use is high enough to warn people."""
         return self.share >= WARN_AT
 
     @property
@@ -117,7 +119,7 @@ class Budgets(NamedTuple):
     """The budgets of a workspace.
 
     - ``each``: the amounts for every session, every agent, every task, and the team.
-    - ``named``: the amounts for one session, agent or task. They replace those of ``each``.
+    - ``named``: the amounts for single sessions, agents or tasks. They replace the amounts in ``each``.
     """
 
     each: Mapping[BudgetScope, Mapping[Measure, float]] = MappingProxyType({})
@@ -129,13 +131,14 @@ class Budgets(NamedTuple):
         return [Budget(scope, name, measure, own[measure]) for measure in MEASURES if measure in own]
 
     def has(self, scope: BudgetScope) -> bool:
-        """Whether anything in ``scope`` can have a budget."""
+        """Whether anything in ``scope`` may have a budget."""
         return bool(self.each.get(scope)) or any(each == scope for each, _ in self.named)
 
     def with_budget(self, scope: BudgetScope, name: str, measure: Measure, most: float | None) -> Budgets:
         """Return these budgets with one amount changed.
 
-        - ``scope``, ``name``: whose budget it is. An empty name changes the amount for each of ``scope``.
+        - ``scope``, ``name``: the owner of the budget. An empty name changes the amount for each owner in
+          ``scope``.
         - ``measure``, ``most``: the new amount; None removes it.
 
         Raise `ConfigInvalid`.
@@ -163,7 +166,8 @@ def _with_amount(
 def _newest(
     named: Mapping[tuple[BudgetScope, str], Mapping[Measure, float]],
 ) -> dict[tuple[BudgetScope, str], Mapping[Measure, float]]:
-    """Return the newest `_MAX_NAMED` of each scope. Each session whose budget was raised adds one."""
+    """Return the newest `_MAX_NAMED` owners of each scope. Each session with a raised budget adds an
+    owner."""
     kept: dict[tuple[BudgetScope, str], Mapping[Measure, float]] = {}
     counts = dict.fromkeys(SCOPES, 0)
     for key in reversed(list(named)):
@@ -174,7 +178,7 @@ def _newest(
 
 
 def parse_budgets(table: object) -> Budgets:
-    """Parse ``table``, the entry ``budgets`` of the config. Raise `ConfigInvalid` with the invalid entry."""
+    """Parse ``table``, the entry ``budgets`` of the config. Raise `ConfigInvalid` for an invalid entry."""
     if not isinstance(table, dict):
         raise ConfigInvalid(problem="budgets")
     each: dict[BudgetScope, Mapping[Measure, float]] = {}
@@ -235,8 +239,8 @@ def _check_name(scope: BudgetScope, name: str) -> None:
 
 
 def used_in(heads: Iterable[Row]) -> Used:
-    """Return the amounts used by the sessions whose newest steps are ``heads``. A step has its session's
-    total."""
+    """Return the amounts used by the sessions with the newest steps ``heads``. A step has the total of its
+    session."""
     total = Used()
     for row in heads:
         detail = StepDetail.of(row)
@@ -245,7 +249,7 @@ def used_in(heads: Iterable[Row]) -> Used:
 
 
 def measure_budgets(budgets: Budgets, used: Mapping[tuple[BudgetScope, str], Used]) -> list[BudgetUse]:
-    """Return what is used of each of ``budgets``. ``used``: the amounts used, by scope and name."""
+    """Return the use of each of ``budgets``. ``used``: the amounts used, by scope and name."""
     return [
         BudgetUse(budget, total.of(budget.measure), total.unpriced)
         for (scope, name), total in used.items()
@@ -254,7 +258,8 @@ def measure_budgets(budgets: Budgets, used: Mapping[tuple[BudgetScope, str], Use
 
 
 def check_budgets(budgets: Budgets, used: Mapping[tuple[BudgetScope, str], Used]) -> list[BudgetUse]:
-    """Return those ``budgets`` of which at least `WARN_AT` is used. Reached budgets come first, then cost.
+    """Return the ``budgets`` of which at least `WARN_AT` is used. Reached budgets come first, then budgets of
+    cost.
 
     ``used``: the amounts used, by scope and name.
     """
@@ -263,7 +268,7 @@ def check_budgets(budgets: Budgets, used: Mapping[tuple[BudgetScope, str], Used]
 
 
 def format_amount(texts: Catalogue, measure: Measure, amount: float) -> str:
-    """Format ``amount`` of ``measure`` for people, with ``texts``. Amounts below ten cents show fractions of
+    """Format ``amount`` of ``measure`` for people, with ``texts``. Amounts below ten cents have fractions of
     a cent."""
     if measure != "cost":
         return texts(f"budget.{measure}", amount=f"{amount:,.0f}")
@@ -273,14 +278,14 @@ def format_amount(texts: Catalogue, measure: Measure, amount: float) -> str:
 
 
 def raised_amount(use: BudgetUse) -> float:
-    """Return the larger amount offered for the reached budget of ``use``: what is used, plus the same
+    """Return the larger amount to offer for the reached budget of ``use``: the used amount plus the
     budget."""
     most = use.used + use.budget.most
     return math.ceil(most * 100 - 1e-6) / 100 if use.budget.measure == "cost" else math.ceil(most)
 
 
 def describe_use(use: BudgetUse, texts: Catalogue) -> str:
-    """Return a sentence from ``texts`` with the amount used and the budget."""
+    """Return a sentence from ``texts`` with the used amount and the budget."""
     budget = use.budget
     return texts(
         f"budget.{budget.scope}_used",
@@ -296,8 +301,8 @@ def budget_request(use: BudgetUse, path: str, texts: Catalogue) -> Request:
     - ``path``: the path of the request.
     - ``texts``: the language.
 
-    The metadata has all values from which the texts are built, so that `find_budget_use` can check them. So
-    the texts are part of the format: a changed text invalidates open requests of earlier versions.
+    The metadata has all values in the texts, so that `find_budget_use` can check them. Therefore the texts
+    are part of the format: a changed text invalidates open requests of earlier versions.
     """
     budget, to = use.budget, raised_amount(use)
     prompt = f"{describe_use(use, texts)} {texts('budget.held')}"
@@ -315,8 +320,9 @@ def budget_request(use: BudgetUse, path: str, texts: Catalogue) -> Request:
 def find_budget_use(request: Request, path: str) -> BudgetUse | None:
     """Return the reached budget of ``request``, which is at ``path``.
 
-    Return None unless the request is exactly what `budget_request` builds, in any language. Anyone who can
-    write to the journal can write a request whose prompt differs from its options.
+    Return None if the request differs from the result of `budget_request` in every language. The check is
+    needed because anyone who can write to the journal can write a request whose prompt does not match its
+    options.
     """
     use = _parse_use(budget_asked(request) or {})
     if use is None or not use.is_reached:

@@ -1,7 +1,7 @@
-"""Hold calls when a budget is reached, ask people, and change budgets.
+"""Holds calls when a budget is reached, asks people, and changes budgets.
 
-The amounts are settings in the config. A row is written once when a budget is nearly used up, and once when
-it is reached.
+The amounts are settings in the config. One row is written when a budget is nearly used up, and one when it is
+reached.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ ZONE: Final[Zone] = "workspace"
 """The zone of rows about budgets. Their path is the key of the budget."""
 _SESSIONS: Final[Zone] = "session"
 _TOLERANCE: Final = 1e-6
-"""Sums of cents are not exact floats."""
+"""Tolerance for comparisons, because sums of cents are not exact floats."""
 
 
 class _AskedBudget(NamedTuple):
-    """A request about a reached budget: its row, and the budget with the amount that was used."""
+    """A request about a reached budget: its row, and the budget with the used amount."""
 
     row: Row
     request: Request
@@ -60,7 +60,7 @@ class _BudgetHistory(NamedTuple):
     - ``place``: the zone and path of the settings in force.
     - ``version``: the last version that was read.
     - ``settings``: the settings as of this version.
-    - ``changes``: the budgets from a row on, oldest first.
+    - ``changes``: the budgets after each row that changed them, oldest first.
     """
 
     place: tuple[Zone, str]
@@ -90,11 +90,11 @@ class BudgetControl:
         self._lock = Lock()
 
     def check(self, agent: str, session: str = "", steps_from: int = 0) -> list[BudgetUse]:
-        """Return the budgets of an agent that are nearly or fully used up, reached ones first.
+        """Return the budgets of an agent that are nearly or fully used up, reached budgets first.
 
-        - ``agent``: budgets of its task and of the team are included.
-        - ``session``: the path of its session, default none. Its subagents count with it.
-        - ``steps_from``: the number of steps that the session had when counting began, default 0.
+        - ``agent``: the agent. The budgets of its task and of the team are included.
+        - ``session``: the path of its session, default none. The session's subagents are included.
+        - ``steps_from``: the session's number of steps when counting began, default 0.
 
         Raise `JournalError`.
         """
@@ -105,8 +105,8 @@ class BudgetControl:
         return [use for use in uses if not use.is_reached or not self._is_raised(use)]
 
     def _is_raised(self, use: BudgetUse) -> bool:
-        """Whether a person answered to raise this budget above the amount used. The answer takes effect at
-        once, before the settings are written."""
+        """Whether a person's answer raises this budget above the used amount. The answer takes effect
+        immediately, before the settings are written."""
         answered = self._find_answer(use)
         if answered is None:
             return False
@@ -133,7 +133,7 @@ class BudgetControl:
         return found
 
     def _find_last_change(self, budget: Budget) -> int:
-        """Return the number of the row that gave ``budget`` its amount. Raise `JournalError`."""
+        """Return the number of the row that set the amount of ``budget``. Raise `JournalError`."""
         since = self._store.journal.last_seq()
         for seq, budgets in reversed(self._read_history().changes):
             if budget not in budgets.of(budget.scope, budget.name):
@@ -206,10 +206,11 @@ class BudgetControl:
         return used_in(journal.heads(_SESSIONS))
 
     def hold_call(self, agent: str, session: str = "", steps_from: int = 0) -> Request | None:
-        """Return the request that people must answer before the next call of ``agent``; None if it can call.
+        """Return the request that people must answer before the next call of ``agent``; None if the call may
+        run.
 
-        Warn people once if a budget is nearly used up. If it is reached, open one request for all agents that
-        it holds. See `check` for the parameters. Raise `JournalError`.
+        Warn people once if a budget is nearly used up. If a budget is reached, open one request for all
+        agents that it holds. See `check` for the parameters. Raise `JournalError`.
         """
         uses = self.check(agent, session, steps_from)
         if not uses:
@@ -259,8 +260,8 @@ class BudgetControl:
     def _find_asked(self, key: str) -> Iterator[_AskedBudget]:
         """Yield the requests about the budget with this ``key``, newest first.
 
-        Notes name the requests. A note that names anything but a request of Watchroom is skipped, so that a
-        forged note cannot hide a request.
+        Notes name the requests. A note that does not name a request of Watchroom is skipped, so that a forged
+        note cannot hide a request.
         """
         notes = self._store.journal.notes(ZONE, key, SYSTEM, BUDGET_REACHED)
         numbers = {number for note in notes if type(number := note.detail.get("request")) is int}
@@ -271,7 +272,7 @@ class BudgetControl:
                 yield asked
 
     def _read_asked(self, row: Row) -> _AskedBudget | None:
-        """Return the request about a budget in ``row``, None if it is no request of Watchroom."""
+        """Return the request about a budget in ``row``, None if it is not a request of Watchroom."""
         try:
             request = self._requests.find(row.seq)
         except (RequestNotFound, JournalDamaged):
@@ -280,8 +281,10 @@ class BudgetControl:
         return None if use is None else _AskedBudget(row, request, use)
 
     def find_stop(self, agent: str, session: str = "") -> str | None:
-        """Return a sentence about the reached budget on which a person answered to stop the agent; None if
-        there is none. See `check` for the parameters. Raise `JournalError`."""
+        """Return a sentence about the reached budget if a person answered to stop the agent; else None.
+
+        See `check` for the parameters. Raise `JournalError`.
+        """
         for use in self.check(agent, session):
             answered = self._find_answer(use) if use.is_reached else None
             if answered is not None and "stop" in answered[1]:
@@ -289,8 +292,8 @@ class BudgetControl:
         return None
 
     def check_raise(self, request: Request) -> BudgetUse:
-        """Return the budget that ``request`` offers to raise. Raise `InvalidAnswer` if the request is not
-        Watchroom's, or less is used than it claims."""
+        """Return the budget that ``request`` offers to raise. Raise `InvalidAnswer` if Watchroom did not make
+        the request, or if it claims more than the used amount."""
         path = str((budget_asked(request) or {}).get("request"))
         row = self._store.journal.version(REQUESTS, path, 1)
         asked = self._read_asked(row) if row is not None else None
@@ -316,9 +319,9 @@ class BudgetControl:
     def set_budget(
         self, call: CallContext, scope: BudgetScope, name: str, measure: Measure, most: float | None
     ) -> Row | None:
-        """Set a budget. Calls that it holds are checked again, because their requests are withdrawn.
+        """Set a budget. Withdraw the requests of calls that it holds, so that the calls are checked again.
 
-        - ``scope``, ``name``: whose budget it is. An empty name sets it for each of ``scope``.
+        - ``scope``, ``name``: the owner of the budget. An empty name sets it for each owner in ``scope``.
         - ``measure``, ``most``: the amount; None removes the budget.
 
         Return the row; None if nothing changed. Raise `ConfigInvalid`, `UnknownAgent`, `JournalError`.
@@ -357,5 +360,5 @@ class BudgetControl:
 
 
 def _is_true(asked: BudgetUse, used: float) -> bool:
-    """Whether at least the amount in ``asked``, the use in a request, is ``used``."""
+    """Whether the amount ``used`` reaches the used amount that ``asked``, the data of a request, claims."""
     return asked.used <= used + _TOLERANCE

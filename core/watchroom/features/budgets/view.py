@@ -21,11 +21,11 @@ from watchroom.model import Row
 
 _Key = TypeVar("_Key", int, str)
 SLOT_SECONDS: Final = 900
-"""Seconds in a slot of time. Days in every time zone are whole numbers of slots."""
+"""Seconds in a slot of time. A day in any time zone is a whole number of slots."""
 MAX_SLOTS: Final = 32 * 24 * 3600 // SLOT_SECONDS
-"""Slots that are kept: 32 days."""
+"""Maximum number of slots that are kept: 32 days."""
 MAX_MODELS: Final = 1000
-"""Models that are counted separately. The usage of further models is counted under `UNKNOWN_MODEL`."""
+"""Maximum number of models that are counted separately. Further models are counted under `UNKNOWN_MODEL`."""
 UNKNOWN_MODEL: Final = ""
 
 
@@ -44,16 +44,17 @@ class UsageView(NamedTuple):
     slots: Mapping[int, UsageTotal] = MappingProxyType({})
 
     def since(self, time_ns: int) -> UsageTotal:
-        """Return the usage since the beginning of the slot of ``time_ns`` (nanoseconds since the epoch)."""
+        """Return the usage since the start of the slot of ``time_ns`` (nanoseconds since the epoch)."""
         first = slot_of(time_ns)
         return sum_usage(used for slot, used in self.slots.items() if slot >= first)
 
 
 class UsageProjection:
-    """Sums the usage in rows, which it takes in order."""
+    """Sums the usage in rows. Takes rows in order."""
 
     DERIVED: ClassVar[Mapping[str, object]] = {"_changed": True, "_current": UsageView()}
-    """See `watchroom.features.overview.fold_state`."""
+    """Attributes that a snapshot leaves out, each with its value after loading (see
+    `watchroom.features.overview.fold_state`)."""
 
     def __init__(self) -> None:
         self._team = UsageTotal()
@@ -66,7 +67,7 @@ class UsageProjection:
         self._task_of: dict[str, str] = {}
 
     def register(self, agents: Iterable[Agent]) -> None:
-        """Set the registered agents. Their usage counts for their task from now on."""
+        """Set the registered agents. Their future usage counts for their task."""
         self._task_of = {agent.id: agent.task for agent in agents if agent.task}
 
     def apply_step(self, row: Row) -> None:
@@ -99,22 +100,23 @@ class UsageProjection:
 
 
 class BudgetProjection:
-    """Measures the budgets in force, from rows that it takes in order.
+    """Measures the use of the budgets in force. Takes rows in order.
 
-    The newest step of a session has the session's total, so only that row is read, and only if there is a
+    The newest step of a session has the session's total. Only that row is read, and only if there is a
     budget.
     """
 
     DERIVED: ClassVar[Mapping[str, object]] = {"_changed": True, "_current": ()}
-    """See `watchroom.features.overview.fold_state`."""
+    """Attributes that a snapshot leaves out, each with its value after loading (see
+    `watchroom.features.overview.fold_state`)."""
 
     def __init__(self) -> None:
         self._budgets = Budgets()
         self._task_of: Mapping[str, str] = MappingProxyType({})
         self._heads: dict[str, Row] = {}
-        """By session: its newest step, if that was not read yet."""
+        """The newest step of each session, if it was not read yet."""
         self._sessions: dict[str, dict[str, Used]] = {}
-        """By agent and session."""
+        """The usage, by agent and session."""
         self._agents: dict[str, Used] = {}
         self._current: tuple[BudgetUse, ...] = ()
         self._changed = False
@@ -132,7 +134,7 @@ class BudgetProjection:
             self._changed = True
 
     def current(self) -> tuple[BudgetUse, ...]:
-        """Return what is used of each budget, largest share first; the same object as before if nothing
+        """Return the use of each budget, largest share first; the same object as before if nothing
         changed."""
         if self._changed:
             self._changed = False

@@ -1,4 +1,4 @@
-"""Open buffers in memory, each equal to its rows, and the row of each operation (EDIT)."""
+"""Open buffers in memory, each consistent with its rows, and the row of each operation (EDIT)."""
 
 from __future__ import annotations
 
@@ -55,8 +55,11 @@ class StaleBufferError(Exception):
 
 
 class BufferStore:
-    """A cache of the buffers that were used last, each for one thread at a time. ``store`` has the journal,
-    ``services`` read and write the sources."""
+    """A cache of the most recently used buffers, each for one thread at a time.
+
+    - ``store``: the journal.
+    - ``services``: read and write the sources.
+    """
 
     def __init__(self, store: Store, services: SourceServices) -> None:
         self._store = store
@@ -65,8 +68,11 @@ class BufferStore:
         self._lock = Lock()
 
     def load(self, call: CallContext, name: str, language: Language) -> LoadedBuffer | None:
-        """Return the caller's open buffer ``name`` as of its newest row, None if it is not open. ``call``
-        reads and writes its source from now on. ``language``: of responses."""
+        """Return the caller's open buffer ``name`` as of its newest row, None if it is not open.
+
+        - ``call``: reads and writes its source from now on.
+        - ``language``: the language of responses.
+        """
         path = f"{call.actor}/{name}"
         head = self._find_newest_row(call.actor, path) if is_valid_name(name) else None
         if head is None:
@@ -95,8 +101,10 @@ class BufferStore:
         return None
 
     def _find_unrecorded_flush(self, actor: str, head: Row, record: BufferRecord) -> Row | None:
-        """Return the version of the source that a flush of this buffer wrote before its own row. The flush
-        was interrupted, or is running in another process."""
+        """Return the version of the source that a flush of this buffer wrote without a row of its own yet.
+
+        The flush was interrupted, or is running in another process.
+        """
         journal = self._store.journal
         written = journal.version(record.zone, record.path, record.base + 1)
         if written is None or (written.actor, written.tool) != (actor, FLUSH):
@@ -122,7 +130,7 @@ class BufferStore:
         self.commit_version(head, draft)
 
     def _rebuild(self, call: CallContext, name: str, head: Row, language: Language) -> LoadedBuffer:
-        """Return the buffer that its rows describe."""
+        """Rebuild the buffer from its rows."""
         journal = self._store.journal
         record = parse_record(head)
         if record is None:
@@ -152,7 +160,7 @@ class BufferStore:
         return loaded
 
     def _check_own_flush(self, loaded: LoadedBuffer, actor: str, response: TextEditResponse) -> None:
-        """Raise `StaleBufferError` if the conflict comes from another flush of the same buffer."""
+        """Raise `StaleBufferError` if another flush of the same buffer caused the conflict."""
         if response.status is TextEditStatus.EXTERNAL_CONFLICT:
             newest = self._find_newest_row(actor, loaded.row.path)
             if newest is None or newest.seq != loaded.row.seq:
@@ -170,7 +178,7 @@ class BufferStore:
         - ``response``: the response to the agent.
         - ``arguments``: the arguments of the call.
 
-        Raise `StaleBufferError` if the same agent changed the buffer in another process meanwhile.
+        Raise `StaleBufferError` if the same agent has changed the buffer in another process.
         """
         self._check_own_flush(loaded, call.actor, response)
         record, editor, binding = loaded.record, loaded.editor, loaded.binding
@@ -228,7 +236,8 @@ class BufferStore:
         elif loaded.since_whole + 1 >= WHOLE_EVERY and not is_pending_now:
             after, content = after._replace(is_whole=True), editor.snapshot()
         if after.is_whole and not (after.is_changed or moved):
-            # The text of a source can change without a new version, for example the template of a board.
+            # The text of a source can change without a new version, for example by a change of a board's
+            # template.
             after = after._replace(opened=(loaded.row.version or 0) + 1)
         if after.is_whole:
             after = after._replace(marks=binding.markers or None)

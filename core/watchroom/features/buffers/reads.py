@@ -17,7 +17,7 @@ from watchroom.kernel.journal import Journal
 from watchroom.model import Row
 
 WHOLE_EVERY: Final = 64
-"""At least one of this many successive versions contains the whole text."""
+"""Maximum distance in versions between two versions with the whole text."""
 
 
 class BufferText(NamedTuple):
@@ -25,7 +25,7 @@ class BufferText(NamedTuple):
 
     - ``text``: its text.
     - ``base``: the text of its base.
-    - ``pending``: the replacement that waits for a choice.
+    - ``pending``: the replacement that waits for a choice of the place.
     - ``marks``: the conflict markers.
     """
 
@@ -43,8 +43,10 @@ class PendingReplacement(NamedTuple):
 
 
 def read_buffer(journal: Journal, row: Row) -> BufferText:
-    """Return the buffer as of ``row``, one of its versions in ``journal`` that does not close it. The time
-    grows with its text. Raise ValueError for any other row, `JournalDamaged`."""
+    """Return the buffer as of ``row``, a version in ``journal`` that does not close it.
+
+    The time grows with the length of the text. Raise ValueError for any other row, and `JournalDamaged`.
+    """
     record = parse_record(row)
     if record is None:
         raise ValueError(f"row {row.seq} is no version of an open buffer")
@@ -64,12 +66,12 @@ def _rebuild_text(journal: Journal, row: Row) -> tuple[str, ConflictMarkers]:
         first = max(0, last - WHOLE_EVERY)
         found = journal.versions(ZONE, row.path, after=first, until=last)
         if not found:
-            # A row that was not written by the tools can have any version.
+            # A row that was not written by the tools can have any version number.
             raise JournalDamaged
         for each, content in reversed(found):
             record = parse_record(each)
             if each.version != (row.version or 0) - len(later):
-                # Without one of them the text would be wrong.
+                # If one of them is missing, the text would be wrong.
                 raise JournalDamaged
             if record is not None and record.is_whole:
                 return _apply_changes(content or "", record.marks or (), reversed(later))
@@ -94,7 +96,7 @@ def _apply_changes(
 
 def had_text(journal: Journal, row: Row, text: str) -> bool:
     """Return whether ``text`` was the buffer's text at the version ``row`` in ``journal``, or at one of the
-    last versions before it."""
+    last few versions before it."""
     last = row.version or 0
     for each, _ in reversed(journal.versions(ZONE, row.path, after=max(0, last - WHOLE_EVERY), until=last)):
         record = parse_record(each)
@@ -106,7 +108,8 @@ def had_text(journal: Journal, row: Row, text: str) -> bool:
 
 
 def count_since_whole(journal: Journal, row: Row) -> int:
-    """Return the number of versions in ``journal`` up to ``row`` after the newest one with the whole text."""
+    """Return the number of versions in ``journal`` after the newest version with the whole text, up to
+    ``row``."""
     version = row.version or 0
     count = 0
     while count < WHOLE_EVERY:
@@ -119,7 +122,7 @@ def count_since_whole(journal: Journal, row: Row) -> int:
 
 
 def read_base(journal: Journal, row: Row, record: BufferRecord) -> str:
-    """Return the text of the base of ``record``, the version ``row`` in ``journal``."""
+    """Return the text of the base of ``record``, the record of the version ``row`` in ``journal``."""
     if record.opened is not None:
         found = journal.version(ZONE, row.path, record.opened)
     elif record.edit is not None:

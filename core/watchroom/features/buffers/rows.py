@@ -1,6 +1,6 @@
 """The rows of buffers (EDIT), without texts. Pure.
 
-Each version of a buffer's path is one operation that changed its text, an open choice, or its base.
+Each version of a buffer's path is one operation that changed its text, its open choice, or its base.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ RESPONSE: Final = "response"
 class BufferRecord(NamedTuple):
     """A version of a buffer without its text.
 
-    - ``zone``, ``path``: where its source has its rows.
+    - ``zone``, ``path``: the place of its source's rows.
     - ``base``: the version of the source that it is based on.
     - ``edit``: the row of an external edit that replaced that version.
     - ``opened``: the version of the buffer that contains the text of the base, None if the source's row does.
-    - ``edition``: the number of changes of the text.
-    - ``pending``: the version with the replacement for which a choice is open.
+    - ``edition``: the number of changes to the text.
+    - ``pending``: the version with the replacement that waits for a choice.
     - ``lapsed``: True if a change of the text ended the last choice.
     - ``is_changed``: whether the text differs from its base.
-    - ``marks``: `DataSourceBinding.markers`; None if they are those of the version before, moved by the
+    - ``marks``: `DataSourceBinding.markers`; None if they are the markers of the version before, moved by the
       change.
-    - ``at``, ``removed``: where the row's content was inserted, and how many characters it replaced. None if
-      the content is the whole text (``is_whole``), or the text did not change.
+    - ``at``, ``removed``: the position at which the row's content was inserted, and the number of replaced
+      characters. None if the content is the whole text (``is_whole``), or if the text did not change.
     """
 
     zone: Zone
@@ -52,11 +52,11 @@ class BufferRecord(NamedTuple):
 
     @property
     def source(self) -> str:
-        """``ZONE:PATH`` with the path as its agent knows it."""
+        """The source as ``ZONE:PATH``. The path has the form that the agent uses."""
         return f"{self.zone}:{strip_owner(self.zone, self.path)}"
 
     def detail(self) -> dict[str, Json]:
-        """Return the detail of its row."""
+        """Return the detail of the record's row."""
         return {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in self._asdict().items()
@@ -65,7 +65,7 @@ class BufferRecord(NamedTuple):
 
 
 _TYPES: Final = {"zone": str, "path": str, "is_changed": bool, "is_whole": bool, "lapsed": bool}
-"""The types of fields of `BufferRecord` that are not integers, by name."""
+"""The types of `BufferRecord` fields that are not integers, by name."""
 _NEEDED: Final = frozenset(BufferRecord._fields) - frozenset(BufferRecord._field_defaults)
 
 

@@ -22,7 +22,7 @@ def is_valid_name(given: str) -> bool:
 
 
 def check_name(name: str, reserved: Collection[str]) -> None:
-    """Raise `InvalidBuffer` if ``name`` is invalid, or if it would give one of the buffer's tools a name in
+    """Raise `InvalidBuffer` if ``name`` is invalid, or if a tool of the buffer would have a name in
     ``reserved``."""
     shown = validation.escape_unstorable(name, 100)
     if not is_valid_name(name):
@@ -36,8 +36,8 @@ def _is_reserved(name: str, reserved: Collection[str]) -> bool:
 
 
 def generate_name(path: str, taken: Collection[str], reserved: Collection[str]) -> str:
-    """Return a name for a buffer of the file at ``path``. It is not in ``taken``, and none of its tools has a
-    name in ``reserved``."""
+    """Return a name for a buffer of the file at ``path``. The name is not in ``taken``, and no tool of the
+    buffer has a name in ``reserved``."""
     stem = path.rpartition("/")[2].partition(".")[0].lower()
     stem = _NOT_OF_NAMES.sub("-", stem).strip("-_")[: MAX_NAME - 3].strip("-_") or "text"
     name, number = stem, 1

@@ -1,7 +1,7 @@
 """The buffers of agents: open, edit, show and close them (EDIT).
 
-A buffer's path is ``AGENT/NAME``. Its first version creates it, a version without content closes it. Memory
-contains only what the rows say, so that another process can continue.
+A buffer's path is ``AGENT/NAME``. Its first version creates it, and a version without content closes it.
+Memory contains nothing that is not in rows, so another process can continue.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ from watchroom.model import Json, Row, Write, Zone
 from watchroom.texts import Language
 
 MAX_OPEN: Final = 8
-"""The maximum number of open buffers of an agent. Each adds its tools, and is shown before each question."""
+"""Maximum number of open buffers of an agent. Each adds tools, and is shown before each request to the
+model."""
 
 Operation: TypeAlias = Callable[[TextEditor, DataSourceBinding], TextEditResponse]
 """An operation of a tool on a buffer."""
@@ -59,7 +60,8 @@ class OperationOutcome(NamedTuple):
     """The result of an operation.
 
     - ``response``: the response to the agent.
-    - ``notice``: how the buffer relates to its source, empty if they are equal (EDIT-5.3).
+    - ``notice``: a text about the difference between the buffer and its source, empty if they are equal
+      (EDIT-5.3).
     - ``operation``: the id of the operation, which its rows contain.
     """
 
@@ -81,8 +83,13 @@ class BufferState(NamedTuple):
 
 
 class Buffers:
-    """The buffers of all agents. May be used from any thread. A failure of a source is a response, or a
-    `WatchroomError`. ``store`` has the journal, ``services`` read and write the sources."""
+    """The buffers of all agents. May be used from any thread.
+
+    A failure of a source becomes a response, or a `WatchroomError`.
+
+    - ``store``: the journal.
+    - ``services``: read and write the sources.
+    """
 
     def __init__(self, store: Store, services: SourceServices) -> None:
         self._store = store
@@ -100,13 +107,13 @@ class Buffers:
         *,
         reserved: Collection[str] = (),
     ) -> Row:
-        """Open a buffer on the source at ``path`` of ``zone``, or find the caller's buffer that has it open.
+        """Open a buffer on the source at ``path`` of ``zone``, or find the caller's open buffer on it.
 
         - ``name``: the name of the buffer; default: made from the file's name.
         - ``reserved``: names that the buffer's tools cannot have.
 
-        Return the row of the opening. Raise `BufferTaken`, `TooManyBuffers`, `InvalidBuffer`, and what the
-        source raises.
+        Return the row that opened the buffer. Raise `BufferTaken`, `TooManyBuffers`, `InvalidBuffer`, and the
+        errors of the source.
         """
         actor = call.actor
         if name:
@@ -124,15 +131,15 @@ class Buffers:
                     return self._store.commits.commit(draft).row
 
     def find(self, call: CallContext, name: str, *, language: Language = "en") -> BufferState:
-        """Return the caller's open buffer ``name`` as it relates to its source now, with texts in
-        ``language``. Raise `BufferNotFound`, and what the source raises."""
+        """Return the state of the caller's open buffer ``name``, compared with its current source. Texts are
+        in ``language``. Raise `BufferNotFound`, and the errors of the source."""
         with self._lock_of(f"{call.actor}/{name}"):
             loaded = self._load(call, name, language)
             loaded.binding.update()
             return _to_view(loaded)
 
     def is_open(self, actor: str, name: str) -> bool:
-        """Return whether ``actor`` has an open buffer ``name``, which may be any text."""
+        """Return whether ``actor`` has an open buffer ``name``. The name can be any text."""
         return self.source_of(actor, name) is not None
 
     def source_of(self, actor: str, name: str) -> tuple[Zone, str] | None:
@@ -143,8 +150,11 @@ class Buffers:
         return (record.zone, record.path) if record else None
 
     def tools(self, call: CallContext, language: Language = "en") -> list[tuple[str, BufferTool]]:
-        """Return the tools of the caller's open buffers that their states allow (EDIT-5.4), each with the
-        buffer's name, in order of name. ``language``: of later responses."""
+        """Return the tools that the states of the caller's open buffers allow (EDIT-5.4), each with the
+        buffer's name, sorted by name.
+
+        ``language``: the language of later responses.
+        """
         found: list[tuple[str, BufferTool]] = []
         with self._load_all(call, sorted(self.open_names(call.actor)), language) as loaded:
             buffers = [BoundEditor(each.editor, each.binding) for each in loaded]
@@ -156,15 +166,15 @@ class Buffers:
         return found
 
     def open_names(self, actor: str) -> list[str]:
-        """Return the names of the open buffers of ``actor``, the one with the newest row first."""
+        """Return the names of the open buffers of ``actor``, most recently changed first."""
         return [buffer_name(row) for row in self._open_rows(actor)]
 
     def frames(self, call: CallContext, *, only: str = "", language: Language = "en") -> tuple[Frame, ...]:
-        """Return what is shown to the caller's model: each open buffer and its tools (EDIT-7.2), the one with
-        the newest row first.
+        """Return the open buffers and their tools in the form for the caller's model (EDIT-7.2), most
+        recently changed first.
 
         - ``only``: the name of one buffer; default: all.
-        - ``language``: of the texts.
+        - ``language``: the language of the texts.
 
         Raise `BufferNotFound` if ``only`` is not open.
         """
@@ -183,13 +193,13 @@ class Buffers:
         arguments: Mapping[str, Json],
         language: Language = "en",
     ) -> OperationOutcome:
-        """Apply ``operation`` to the caller's buffer ``name``, and commit it: as a version if it changed
-        anything, otherwise as a note.
+        """Apply ``operation`` to the caller's buffer ``name``, and commit it as a version, or as a note if
+        nothing changed.
 
-        - ``arguments``: of the call, for the row.
-        - ``language``: of the response.
+        - ``arguments``: the arguments of the call, for the row.
+        - ``language``: the language of the response.
 
-        Raise `BufferNotFound`, and what the source raises.
+        Raise `BufferNotFound`, and the errors of the source.
         """
         identity = secrets.token_hex(6)
         call = replace(call, operation=identity)
@@ -205,7 +215,7 @@ class Buffers:
                 except StaleBufferError:
                     self._buffers.evict(loaded.row.path)
                     if response is not None and response.code == FLUSHED:
-                        # Text that another process inserted meanwhile is not flushed with it.
+                        # Do not flush text that another process has inserted since.
                         return OperationOutcome(
                             response, _describe_state(self._load(call, name, language).binding), identity
                         )
@@ -218,8 +228,10 @@ class Buffers:
                     return OperationOutcome(response, _describe_state(loaded.binding), identity)
 
     def close(self, call: CallContext, name: str, *, discard: bool = False) -> Row:
-        """Close the caller's buffer ``name``; its text stays in its rows. ``discard``: give up unflushed
-        changes. Raise `BufferNotFound`, `BufferUnflushed`."""
+        """Close the caller's buffer ``name``. Its text stays in its rows.
+
+        ``discard``: discard unflushed changes. Raise `BufferNotFound`, `BufferUnflushed`.
+        """
         with self._lock_of(f"{call.actor}/{name}"):
             while True:
                 loaded = self._load(call, name, "en")
@@ -239,7 +251,8 @@ class Buffers:
                 locks.enter_context(self._lock_of(f"{call.actor}/{name}"))
             loaded: list[LoadedBuffer] = []
             for name in found:
-                # Another process may close one meanwhile. A damaged one must not hide the others.
+                # Another process may close a buffer during the loop. A damaged buffer must not hide the
+                # others.
                 with suppress(BufferNotFound, JournalDamaged):
                     loaded.append(self._load(call, name, language))
             yield loaded
@@ -249,8 +262,11 @@ class Buffers:
         return sorted(self._store.journal.open_items(ZONE, actor), key=lambda row: -row.seq)
 
     def _find_open(self, actor: str, bound: BoundSource, name: str) -> Row | None:
-        """Return the newest row of the actor's buffer on the source ``bound``, None if the actor may open a
-        buffer ``name``. Raise `BufferTaken`, `TooManyBuffers`."""
+        """Return the newest row of the actor's buffer on the source ``bound``. None if there is none, and the
+        actor may open a buffer ``name``.
+
+        Raise `BufferTaken`, `TooManyBuffers`.
+        """
         open_now = {buffer_name(row): row for row in self._open_rows(actor)}
         for known, row in open_now.items():
             try:
@@ -277,7 +293,7 @@ class Buffers:
         name: str,
         reserved: Collection[str],
     ) -> Write:
-        """Return the draft of a buffer's first version. Hold the lock of the agent's buffers. Raise
+        """Return the draft of a buffer's first version. Requires the lock of the agent's buffers. Raise
         `StaleBufferError` if the source has changed since it was read."""
         journal = self._store.journal
         if version_of(journal.head(bound.zone, bound.path)) != base.version:
@@ -329,7 +345,8 @@ def _to_view(loaded: LoadedBuffer) -> BufferState:
 
 
 def _describe_state(binding: DataSourceBinding) -> str:
-    """Return how the buffer relates to its current source, empty if they are equal."""
+    """Return a text about the difference between the buffer and its current source, empty if they are
+    equal."""
     try:
         binding.update()
     except WatchroomError as problem:

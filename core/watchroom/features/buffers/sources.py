@@ -26,9 +26,9 @@ from watchroom.model import Row, Zone
 
 GROUP: Final = "watchroom.sources"
 FLUSH: Final = "flush_buffer"
-"""The tool in the rows of flushed versions."""
+"""The tool in rows of flushed versions."""
 READ: Final = "read_buffer_source"
-"""The tool in the rows of readings, for sources without a reading tool of their own."""
+"""The tool in rows of reads, for sources without their own reading tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class SourceServices:
 
 
 class BoundSource(NamedTuple):
-    """A ``source`` with rows at ``path`` of ``zone``."""
+    """A ``source`` whose rows are at ``path`` of ``zone``."""
 
     zone: Zone
     path: str
@@ -52,12 +52,13 @@ class BoundSource(NamedTuple):
 
     @property
     def label(self) -> str:
-        """``ZONE:PATH`` with the path as its agent knows it."""
+        """The source as ``ZONE:PATH``. The path has the form that the agent uses."""
         return f"{self.zone}:{strip_owner(self.zone, self.path)}"
 
 
 Opener: TypeAlias = Callable[[SourceServices, CallContext, str], BoundSource]
-"""Returns the source of the caller at a path, as the caller knows it. Raises `WatchroomError`."""
+"""Returns the source at a path for a caller. The path is in the form that the caller uses. Raises
+`WatchroomError`."""
 
 
 def version_of(row: Row | None) -> int:
@@ -66,8 +67,11 @@ def version_of(row: Row | None) -> int:
 
 
 class OutsideEditOverlay:
-    """The open external edit of a shared file or board with rows at ``path`` of ``zone``. Its text replaces
-    the text of the current version, although it is not a version. ``services`` find it."""
+    """The open external edit of a shared file or board with rows at ``path`` of ``zone``.
+
+    The edit's text replaces the text of the current version, although it is not a version. ``services`` find
+    the edit.
+    """
 
     def __init__(self, services: SourceServices, zone: Zone, path: str) -> None:
         self._services = services
@@ -75,7 +79,7 @@ class OutsideEditOverlay:
         self._path = path
 
     def row_number(self) -> int:
-        """Return the row of the edit that is on disk, 0 if there is none. Raise the errors of
+        """Return the row of the edit on disk, 0 if there is none. Raise the errors of
         `Reconciler.pending`."""
         edit = self._services.reconciler.pending(self._zone, self._path)
         return edit.seq if edit else 0
@@ -88,7 +92,7 @@ class OutsideEditOverlay:
         )
 
     def check(self, known: int) -> None:
-        """Raise `StaleSourceError` if the edit on disk is not ``known``."""
+        """Raise `StaleSourceError` if the edit on disk is not the edit ``known``."""
         if self.row_number() != known:
             raise StaleSourceError
 
@@ -97,10 +101,10 @@ class FileSource:
     """A file with versions in the journal, as a `DataSource`.
 
     - ``current``: returns the row of the newest version, None if there is none.
-    - ``read``: returns the text and the row of the newest version, which exists.
+    - ``read``: returns the text and the row of the newest version, which must exist.
     - ``write``: writes a text for an expected version, with a message. Returns the row. Raises
       `VersionConflict`.
-    - ``edits``: external edits that are not versions; None if the zone makes them versions.
+    - ``edits``: external edits that are not versions; None if the zone records edits as versions.
     """
 
     def __init__(
@@ -136,10 +140,10 @@ class FileSource:
         """Write ``text`` as the next version. Return its number.
 
         - ``expected``: the current version.
-        - ``message``: for the row.
+        - ``message``: the message of the row.
         - ``edit``: the row of the current external edit, default 0 for none.
 
-        Raise `StaleSourceError` if the version or the edit is another one, and the errors of the service.
+        Raise `StaleSourceError` if the current version or edit differs, and the errors of the service.
         """
         if self._edits:
             self._edits.check(edit)
@@ -152,8 +156,8 @@ class FileSource:
 class RecordedSource:
     """The source with rows at ``path`` of ``zone``, opened again for each use.
 
-    The agent can get another task or role meanwhile. The source can then be neither read nor written.
-    ``call`` is the call that uses the source now.
+    If the agent gets another task or role, the source may no longer be readable or writable. ``call``: the
+    call that uses the source now.
     """
 
     def __init__(self, services: SourceServices, call: CallContext, zone: Zone, path: str) -> None:
@@ -175,8 +179,8 @@ class RecordedSource:
         return self._resolve().read()
 
     def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:
-        """Write ``text`` as `FileSource.write` does, with its parameters and errors. Raise `NotFound` as
-        well."""
+        """Write ``text`` as the next version. See `FileSource.write` for parameters and errors. Also raise
+        `NotFound`."""
         return self._resolve().write(text, expected, message, edit=edit)
 
     def _resolve(self) -> DataSource:
@@ -188,7 +192,7 @@ class RecordedSource:
 
 
 def _private(services: SourceServices, call: CallContext, path: str) -> BoundSource:
-    """A private file, which only its owner and its commands write."""
+    """Return a private file, which only its owner and the owner's commands write."""
     zone, actor = services.private, call.actor
     services.registry.agent(actor)
     validation.check_path(path)
@@ -204,7 +208,7 @@ def _private(services: SourceServices, call: CallContext, path: str) -> BoundSou
 
 
 def _collab(services: SourceServices, call: CallContext, path: str) -> BoundSource:
-    """A shared file. A stale flush is recorded as a conflict."""
+    """Return a shared file. A stale flush is recorded as a conflict."""
     zone = services.collab
     validation.check_path(path)
 
@@ -220,7 +224,7 @@ def _collab(services: SourceServices, call: CallContext, path: str) -> BoundSour
 
 
 def _file(services: SourceServices, call: CallContext, path: str) -> BoundSource:
-    """A file of the caller's task. Other agents of the task, and commands, write there too."""
+    """Return a file of the caller's task. Other agents of the task, and commands, also write there."""
     zone = services.files
 
     def write(text: str, expected: int, message: str) -> Row:
@@ -236,7 +240,7 @@ _OWN: Final[Mapping[str, Opener]] = {"private": _private, SHARED_FILE_ZONE: _col
 
 @cache
 def source_openers() -> Mapping[str, Opener]:
-    """Return the function that opens a source, by zone."""
+    """Return the functions that open sources, by zone."""
     found = dict(_OWN)
     for point in sorted(entry_points(group=GROUP), key=lambda each: each.name):
         if point.name in found:

@@ -1,6 +1,7 @@
-"""The tools of buffers (EDIT): two that open and close them, and those of each open buffer (EDIT-5.4).
+"""The tools of buffers (EDIT): two tools open and close buffers, and each open buffer has its own tools
+(EDIT-5.4).
 
-The names of a buffer's tools begin with its name. Its state decides which tools it has.
+The names of a buffer's tools begin with its name. Its state determines which tools it has.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ from watchroom.kernel.tools.tool import AnyTool, Tool, ToolAnnotations, Toolset
 from watchroom.model import OPERATION, Row
 
 _ERRORS: Final = {TextEditStatus.MULTI_MATCH: "multi_match"}
-"""Error codes by status, which replace the code of the response."""
+"""Error codes by status. They replace the code of the response."""
 _MERGED: Final = "merged_with_conflicts"
-"""The code of a response that succeeded, although conflicts are left to resolve."""
+"""The code of a response that succeeded but left conflicts to resolve."""
 
 TOOLS: Final = Toolset("buffer", audience="agents")
 tool = TOOLS.tool
@@ -52,7 +53,7 @@ class OpenBufferResult(ResultModel):
 
     - ``source``: ZONE:PATH.
     - ``tools``: the tools that its state allows.
-    - ``markdown``: the buffer, as a model sees it.
+    - ``markdown``: the buffer in the form for a model.
     """
 
     buffer: str
@@ -77,7 +78,8 @@ def open_buffer(context: ToolContext, params: OpenBufferParams) -> OpenBufferRes
 
 @TOOLS.replay(open_buffer)
 def _open_result(context: ToolContext, params: OpenBufferParams, row: Row) -> OpenBufferResult:
-    """Return the result with the text: some agents are not shown their buffers before each question."""
+    """Return the result with the buffer's text, because some agents are not shown their buffers before each
+    request to the model."""
     (frame,) = context.zones.buffers.frames(context.call, only=buffer_name(row), language=context.language)
     return OpenBufferResult(
         buffer=frame.name,
@@ -143,9 +145,9 @@ class BufferEditResult(ResultModel):
     candidates: list[TextEditCandidate] | None = None
     diff: str | None = None
     notice: str | None = None
-    """How the buffer relates to its source, None if they are equal."""
+    """A text about the difference between the buffer and its source, None if they are equal."""
     operation_id: str | None = None
-    """The id that the rows and debug records of the operation contain."""
+    """The id in the rows and debug records of the operation."""
     markdown: str
 
 
@@ -225,7 +227,7 @@ def _replayed_edit_result(context: ToolContext, params: ParamsModel, row: Row) -
 
 
 def _schema_violation(context: ToolContext, buffer: str) -> TextEditResponse:
-    """Return the response that replaces a recorded response that cannot be read."""
+    """Return the response that stands for a recorded response that cannot be read."""
     found = context.zones.buffers.find(context.call, buffer, language=context.language)
     messages = BufferMessages(buffer, context.language)
     return TextEditResponse(
@@ -242,7 +244,7 @@ def _schema_violation(context: ToolContext, buffer: str) -> TextEditResponse:
 def _edit_result(
     context: ToolContext, response: TextEditResponse, notice: str = "", operation: str = ""
 ) -> BufferEditResult:
-    """Return the result for ``response``. If the operation failed, it has the fields of a failure."""
+    """Return the result for ``response``. If the operation failed, the result has the fields of a failure."""
     done = response.is_done or response.code == _MERGED
     code = _ERRORS.get(response.status, response.code)
     if response.diff is not None:

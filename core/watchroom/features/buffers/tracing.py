@@ -1,4 +1,4 @@
-"""Debug records of operations on buffers: where a text was found, and how the source responded."""
+"""Debug records of operations on buffers: the place of a found text, and the response of the source."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def trace_operation(
 ) -> None:
     """Log the operation of ``call``.
 
-    - ``loaded``: the buffer after it.
+    - ``loaded``: the buffer after the operation.
     - ``response``: the response to the agent.
     - ``arguments``: the arguments of the call.
-    - ``seconds``: how long it took.
+    - ``seconds``: the duration of the operation.
     """
     tool = call.tool
     logger = _logger_for(tool, response)
@@ -80,8 +80,11 @@ def _common_fields(loaded: LoadedBuffer, call: CallContext, seconds: float) -> d
 def _match_fields(
     loaded: LoadedBuffer, arguments: Mapping[str, Json], response: TextEditResponse
 ) -> dict[str, object]:
-    """Return where the text was found: the places that wait for a choice (the first few), or the replaced
-    one. Positions are code points, ends excluded."""
+    """Return the places of the found text: the first few places if a choice is open, otherwise the replaced
+    place.
+
+    Positions are code points, ends excluded.
+    """
     changes = [each.change for each in loaded.changed if each.change is not None]
     found = [(each.at, each.at + each.removed) for each in changes]
     selections = loaded.editor.selections

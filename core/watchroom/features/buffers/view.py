@@ -12,8 +12,13 @@ from watchroom.kernel.zones import ZONES, strip_owner
 from watchroom.model import REVERT, Row, Zone
 
 BufferState: TypeAlias = Literal["synced", "unwritten", "behind", "apart"]
-"""How a buffer relates to its source. ``synced``: equal. ``unwritten``: the buffer has changes. ``behind``:
-the source has changed. ``apart``: both have changed."""
+"""The difference between a buffer and its source.
+
+- ``synced``: they are equal.
+- ``unwritten``: the buffer has changes.
+- ``behind``: the source has changed.
+- ``apart``: both have changed.
+"""
 
 _SOURCES: Final = frozenset(zone for zone, spec in ZONES.items() if spec.is_buffered)
 
@@ -33,7 +38,7 @@ class BufferView(NamedTuple):
 
     @property
     def path(self) -> str:
-        """AGENT/NAME."""
+        """The path of the buffer, ``AGENT/NAME``."""
         return self.row.path
 
     @property
@@ -46,7 +51,7 @@ class BufferView(NamedTuple):
 
     @property
     def source_path(self) -> str:
-        """The path of its source as its agent knows it."""
+        """The path of the source in the form that the agent uses."""
         return strip_owner(self.record.zone, self.record.path)
 
     @property
@@ -57,7 +62,7 @@ class BufferView(NamedTuple):
 
     @property
     def waits_for_choice(self) -> bool:
-        """Whether a text was found in several places, and the agent has not chosen one."""
+        """Whether a text was found in several places, and the agent has not chosen a place."""
         return self.record.pending is not None
 
 
@@ -65,7 +70,7 @@ _Place: TypeAlias = tuple[Zone, str]
 
 
 class BufferProjection:
-    """The open buffers, and how each relates to its source. Takes all rows in order."""
+    """The open buffers, and the difference of each from its source. Takes all rows in order."""
 
     DERIVED: ClassVar[Mapping[str, object]] = {"_changed": True, "_current": ()}
     """Attributes that a snapshot leaves out (see `watchroom.features.overview.fold_state`)."""
@@ -112,7 +117,7 @@ class BufferProjection:
             self._open.pop(row.path, None)
             return
         self._by_source.setdefault(place, set()).add(row.path)
-        # The source's version is the one that the buffer knew, or a later one.
+        # The source's version is the version that the buffer knew, or a later one.
         newest = max(record.base, known.newest) if known is not None else record.base
         known_base = known and (known.record.base, known.record.edit)
         edit = known.edit if known and known_base == (record.base, record.edit) else record.edit or 0

@@ -1,4 +1,4 @@
-"""The tools and the open buffers of a toolbox, for an agent that the runtime runs."""
+"""The tools and the open buffers of a toolbox, for an agent in the runtime."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from watchroom.model import Json
 
 
 def agent_tools(toolbox: Toolbox, *, toolsets: Iterable[str] | None = None) -> list[AgentTool]:
-    """Return the current tools of ``toolbox`` for an agent that the runtime runs.
+    """Return the current tools of ``toolbox`` for an agent in the runtime.
 
     ``toolsets``: include only these sets of tools, default all. A call that was interrupted by the end of its
-    process is not done twice, because it finds its earlier row.
+    process does not run twice, because it finds its earlier row.
     """
     return [agent_tool(toolbox, tool) for tool in toolbox.registry.available(toolsets)]
 
 
 def agent_tool(toolbox: Toolbox, tool: AnyTool) -> AgentTool:
-    """Return ``tool`` of ``toolbox`` for an agent that the runtime runs."""
+    """Return ``tool`` of ``toolbox`` for an agent in the runtime."""
     return AgentTool(
         tool.name,
         partial(run_call, toolbox, tool.name),
@@ -44,7 +44,7 @@ def agent_tool(toolbox: Toolbox, tool: AnyTool) -> AgentTool:
 
 
 def writes_as(toolbox: Toolbox, name: str) -> str:
-    """Return the tool that writes to the source of a buffer, if ``name`` is the buffer's flush; else
+    """Return the tool that writes to the source of a buffer if ``name`` is the buffer's flush tool; else
     empty."""
     buffer, which = parse_tool_name(name) or ("", "")
     source = toolbox.source_of_buffer(buffer) if which == "flush" else None
@@ -52,7 +52,7 @@ def writes_as(toolbox: Toolbox, name: str) -> str:
 
 
 def run_call(toolbox: Toolbox, name: str, arguments: Mapping[str, Json], origin: CallOrigin) -> Json:
-    """Run the call ``origin`` of the tool ``name`` and return its result. Raise `ApprovalOutdated`."""
+    """Run the call ``origin`` of the tool ``name``, and return its result. Raise `ApprovalOutdated`."""
     result = toolbox.dispatch_tool_call(
         name, arguments, call=origin.key, again=origin.may_have_run, approved=origin.approved
     )
@@ -64,7 +64,7 @@ def run_call(toolbox: Toolbox, name: str, arguments: Mapping[str, Json], origin:
 _TOOLSET = "buffer"
 _OPEN_FIELDS: Final = ("success", "buffer", "source")
 _EDIT_FIELDS: Final = ("error", "status", "workflow_state", "summary", "guidance")
-"""The fields of a result that are kept after the model has seen it."""
+"""The fields of a result that are kept once the model has seen it."""
 
 
 class BufferTools:

@@ -15,7 +15,7 @@ from watchroom.model import Json
 
 
 class _Effect(NamedTuple):
-    """The tool of a call, or the tool that has the same effect, and the subject of the call."""
+    """The tool of a call, or another tool with the same effect, and the subject of the call."""
 
     tool: str
     subject: PolicySubject
@@ -30,8 +30,8 @@ class CallPolicy:
     def decide(self, tool: str, arguments: Mapping[str, Json], now: int | None = None) -> PolicyDecision:
         """Return the policy's decision on a call of ``tool`` with ``arguments``.
 
-        The flush of a buffer gets the stricter of its own decision and that of the tool with the same effect.
-        ``now``: nanoseconds since the epoch, default the present. Raise `JournalError`.
+        For the flush of a buffer, return the stricter decision of the flush and the tool with the same
+        effect. ``now``: nanoseconds since the epoch, default the current time. Raise `JournalError`.
         """
         return self._decide(tool, arguments, now=now)[0]
 

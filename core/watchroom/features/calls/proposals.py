@@ -1,4 +1,4 @@
-"""What a tool call would write now, and the approval of exactly that."""
+"""Computes the text that a tool call would write now, and binds an approval to exactly that text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Proposal(NamedTuple):
     - ``head``: the current version, None for none.
     - ``before``: the current text, empty for none.
     - ``after``: the text after the call, empty if the call deletes.
-    - ``expected``: the version that the call expects, None if it names none.
+    - ``expected``: the version that the call expects, None if it gives none.
     """
 
     zone: Zone
@@ -50,13 +50,13 @@ class Proposal(NamedTuple):
 
     @property
     def is_stale(self) -> bool:
-        """Whether the call would be refused, because it expects another version than the current one."""
+        """Whether the call would be refused, because it expects a version that is not the current version."""
         current = (self.head.version or 0) if self.head else 0
         return self.expected is not None and self.expected not in (UNCHECKED, current)
 
 
 def proposal(journal: Journal, agent: str, tool: str, arguments: Mapping[str, Json]) -> Proposal | None:
-    """Return what a call of ``tool`` by ``agent`` would write now.
+    """Return the text that a call of ``tool`` by ``agent`` would write now.
 
     None if it writes nothing or its ``arguments`` are invalid. Raise `JournalError`.
     """
@@ -91,7 +91,7 @@ def _flushed(journal: Journal, path: str) -> Proposal | None:
         record = parse_record(row) if row else None
         if row is None or record is None:
             return None
-        # It loads the editor and pydantic, which most requests do not need.
+        # The import loads the editor and pydantic, which most requests do not need.
         from watchroom.features.buffers.reads import read_text
 
         return _against_head(journal, record.zone, record.path, read_text(journal, row), record.base)
@@ -107,7 +107,8 @@ def _against_head(journal: Journal, zone: Zone, path: str, content: str, expecte
 
 
 def approval_checksum(journal: Journal, actor: str, tool: str, arguments: Mapping[str, Json]) -> str:
-    """Return a checksum (SHA-256, hexadecimal) of a call by ``actor`` and of what it would write now.
+    """Return a checksum (SHA-256, hexadecimal) of a call by ``actor`` and of the text that it would write
+    now.
 
     It covers the ``tool``, the ``arguments``, the new text, and the version that the text would replace.
     """
@@ -117,12 +118,13 @@ def approval_checksum(journal: Journal, actor: str, tool: str, arguments: Mappin
 def approval_conditions(
     journal: Journal, call: CallContext, arguments: Mapping[str, Json], approved: str, *, again: bool
 ) -> PathConditions | None:
-    """Return the conditions under which ``call`` with ``arguments`` writes exactly what a person approved.
+    """Return the conditions under which ``call`` with ``arguments`` writes exactly the text that a person
+    approved.
 
     - ``approved``: the checksum of the call as the person approved it (`approval_checksum`).
     - ``again``: whether the call may have run before.
 
-    None if the call needs no conditions. Raise `ApprovalOutdated` if the call would now write something else,
+    None if the call needs no conditions. Raise `ApprovalOutdated` if the call would now write another text,
     and `JournalError`.
     """
     actor, tool = call.actor, call.tool
@@ -136,8 +138,8 @@ def approval_conditions(
         return None
     if not holds and not change.is_stale:
         raise ApprovalOutdated(tool=tool)
-    # A stale call gets a condition that no version meets: it is refused as a conflict, from which its caller
-    # can recover.
+    # A stale call gets a condition that no version meets. So it is refused as a conflict, from which its
+    # caller can recover.
     replaced = change.head.seq if change.head else 0
     conditions = [Condition(change.zone, change.path, replaced if holds else -1)]
     # The editor needs pydantic, which is slow to load.
@@ -151,7 +153,7 @@ def approval_conditions(
 
 
 def _proposal(journal: Journal, actor: str, tool: str, arguments: Mapping[str, Json]) -> Proposal | None:
-    # Arguments that cannot be stored are refused later, when the call runs. They must not fail here.
+    # Arguments that cannot be stored must not fail here. They are refused later, when the call runs.
     return proposal(journal, actor, tool, parse_arguments(json.dumps(arguments)))
 
 

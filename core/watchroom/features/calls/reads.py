@@ -1,4 +1,4 @@
-"""Requests to people: the question, what its calls would write, and the answer."""
+"""Requests to people: the question, the texts that its calls would write, and the answer."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from watchroom.model import ANSWER
 class RequestDetails(NamedTuple):
     """A request in full.
 
-    - ``asked``: the request as a projection has it.
+    - ``asked``: the request in the dashboard's model.
     - ``request``: the question.
-    - ``proposals``: what each call would write, None if nothing.
+    - ``proposals``: the text that each call would write, None if it writes nothing.
     - ``answer``: None if there is none.
-    - ``outdated``: the ids of calls that would now write something else than when they were asked about.
+    - ``outdated``: the ids of calls that would now write another text than at the time of the request.
     """
 
     asked: RequestView
@@ -44,7 +44,7 @@ def find_request(journal: Journal, number: int) -> RequestView | None:
 
 def read_request(journal: Journal, asked: RequestView) -> RequestDetails:
     """Return the request ``asked`` in full. Raise `JournalDamaged` if the question or the answer cannot be
-    read; `JournalError`."""
+    read, and `JournalError`."""
     request = parse_request(journal.content(asked.row.seq) or "")
     proposals = tuple(
         proposal(journal, asked.agent, call.name, parse_arguments(call.arguments)) for call in request.calls
@@ -56,7 +56,7 @@ def read_request(journal: Journal, asked: RequestView) -> RequestDetails:
 
 
 def begin_reviews(details: RequestDetails) -> dict[str, Review]:
-    """Return a review that accepts everything, for each call that would change a text, by its id."""
+    """Return, by call id, a review that accepts everything for each call that would change a text."""
     reviews = {}
     for call, would in zip(details.request.calls, details.proposals, strict=True):
         hunks = diff_lines(would.before, would.after) if would is not None else []

@@ -1,7 +1,7 @@
-"""All tools, and the tools that one caller has now.
+"""All tools, and the current tools of one caller.
 
-A package on top of the core adds tools by an entry point of the group ``watchroom.tools``, which names a
-`Toolset`. The package's catalogue has the texts for system prompts.
+Other packages add tools with an entry point of the group ``watchroom.tools``, which names a `Toolset`. The
+package's catalogue has the texts for system prompts.
 """
 
 from __future__ import annotations
@@ -62,10 +62,8 @@ _CORE: Final = (
 
 @cache
 def all_tools() -> Mapping[str, AnyTool]:
-    """Return all tools by name except those of open buffers: the core's, then those of installed packages.
-
-    Raise TypeError if two tools have the same name.
-    """
+    """Return all tools by name, except tools of open buffers. The core's tools come first, then the tools of
+    installed packages. Raise TypeError if two tools have the same name."""
     found: dict[str, AnyTool] = {}
     points = sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda each: each.name)
     for tools in (*_CORE, *(point.load() for point in points)):
@@ -77,7 +75,7 @@ def all_tools() -> Mapping[str, AnyTool]:
 
 
 def all_toolsets() -> list[ToolsetName]:
-    """Return the names of all toolsets, ordered by their tools."""
+    """Return the names of all toolsets, in the order of their tools."""
     return list(dict.fromkeys(tool.toolset for tool in all_tools().values()))
 
 
@@ -86,7 +84,7 @@ def prompt_parts(
 ) -> list[str]:
     """Return the texts about the toolsets of ``tools`` for a ``part`` of a system prompt, in order.
 
-    The catalogue of each toolset has them under ``prompt.PART.TOOLSET``. A text may be missing.
+    The catalogue of each toolset has its texts under ``prompt.PART.TOOLSET``. A text may be missing.
     """
     wanted = dict.fromkeys((f"prompt.{part}.{tool.toolset}", tool.texts) for tool in tools)
     catalogues = ((key, catalogue(language, package)) for key, package in wanted)
@@ -104,8 +102,8 @@ class ToolRegistry:
         """Return the caller's current tools in a fixed order.
 
         - Tools for tasks are left out if the caller works on no task.
-        - The tools of its open buffers are included as far as the buffers' states allow them.
-        - A person with read-only access has only tools that change nothing.
+        - Tools of its open buffers are included if the buffers' states allow them.
+        - A person with read-only access gets only tools that change nothing.
 
         ``toolsets``: include only these sets of tools, default all. Raise `JournalError`.
         """
@@ -136,7 +134,7 @@ class ToolRegistry:
         """Return the tool ``name``, even if the caller may not use it; None if there is no such tool.
 
         A tool of an open buffer is found even if the buffer's state does not offer it. ``repeated``: the call
-        may have run before, so the buffer can be closed by now.
+        may have run before, so the buffer may already be closed.
         """
         tool = all_tools().get(name)
         if tool is None and not self._is_human and (of_buffer := parse_tool_name(name)):
@@ -146,7 +144,7 @@ class ToolRegistry:
         return tool
 
     def require(self, name: str, *, repeated: bool = False) -> AnyTool:
-        """Return the tool ``name`` if the caller may use it. ``repeated`` as for `find`.
+        """Return the tool ``name`` if the caller may use it. ``repeated``: see `find`.
 
         Raise `UnknownTool` or `BufferNotFound` if there is no such tool. Raise `PermissionDenied` if it is
         for agents only, and `PeopleOnly` if it is for people only. Raise `MayNotDecide` if a person has

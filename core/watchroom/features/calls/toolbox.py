@@ -54,9 +54,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger("watchroom")
 ToolResult: TypeAlias = dict[str, Json]
 _MAX_PROBLEMS: Final = 8
-"""Max problems in the arguments of a call that are reported to its caller."""
+"""Maximum number of problems in the arguments of a call that are reported to its caller."""
 _TURN_SECONDS: Final = 0.05
-"""Interval between attempts to claim an approved call that another thread or process runs."""
+"""Seconds between attempts to claim an approved call that another thread or process is running."""
 
 
 class Toolbox:
@@ -67,7 +67,7 @@ class Toolbox:
     - ``actor``: an agent's id, or ``human:NAME``.
     - ``store``, ``zones``: the journal and the services of the workspace.
     - ``language``: the language of definitions, results and errors.
-    - ``reads_only``: whether it has only tools that change nothing.
+    - ``reads_only``: True offers only tools that change nothing.
 
     Example::
 
@@ -113,7 +113,7 @@ class Toolbox:
         return [build_definition(tool, format, self.language) for tool in self.registry.available(toolsets)]
 
     def system_prompt(self, *, toolsets: Iterable[str] | None = None) -> str:
-        """Return a system prompt about the workspace and the choice among its tools (FILES-5.5).
+        """Return a system prompt about the workspace and how to choose among its tools (FILES-5.5).
 
         ``toolsets``: describe only these sets of tools, default all. Raise `JournalError`.
         """
@@ -153,15 +153,16 @@ class Toolbox:
     ) -> PolicyDecision:
         """Return the decision of the workspace's policy on a call of ``tool_name`` with ``arguments``.
 
-        ``now``: nanoseconds since the epoch, default the present. `dispatch_tool_call` decides again. Raise
-        `JournalError`.
+        ``now``: nanoseconds since the epoch, default the current time. `dispatch_tool_call` decides again.
+        Raise `JournalError`.
         """
         return self._policy.decide(tool_name, arguments, now)
 
     def approval_checksum(self, tool_name: str, arguments: Mapping[str, Json]) -> str:
-        """Return the checksum that an approval of this call covers: the call and what it would write now.
+        """Return the checksum that an approval of this call covers: the call and the text that it would write
+        now.
 
-        It changes if a person who looks at the call would see something else. Raise `JournalError`.
+        The checksum changes whenever a person would see another text for the call. Raise `JournalError`.
         """
         return approval_checksum(self._store.journal, self.actor, tool_name, arguments)
 
@@ -202,18 +203,18 @@ class Toolbox:
 
         - ``arguments``: an object, or its JSON text.
         - ``call``: a key that the caller chose for the call, recorded in the call's rows.
-        - ``again``: whether the call may have run before, in a process that ended. If it ran, its result is
-          returned once more and nothing is done.
+        - ``again``: whether the call may have run before, in a process that ended. If it ran, return its
+          earlier result and do nothing.
         - ``approved``: the `approval_checksum` of the call as a person approved it. If the call would now
-          write something else, it is refused as ``approval_outdated``.
+          write another text, it is refused as ``approval_outdated``.
         - ``trace``: the trace of the call's rows (`begin_trace`).
 
-        The result has ``success``. A failure also has ``error``, ``message`` and ``suggestion``; a conflict
-        also has what is needed to recover. If the workspace's policy denies the call, it is refused as
+        The result has ``success``. A failure also has ``error``, ``message`` and ``suggestion``. A conflict
+        also has the data for a recovery. If the workspace's policy denies the call, it is refused as
         ``policy_denied``. If the policy requires an approval and ``approved`` is empty, the call is refused
-        as ``policy_approval_required``. Nothing is raised, whatever the arguments.
+        as ``policy_approval_required``. No error is raised for any arguments.
         """
-        # Callers in other languages do not keep to the annotated types.
+        # Callers in other languages can pass other types than the annotations allow.
         name = validation.escape_unstorable(tool_name, 1000) if isinstance(tool_name, str) else "?"  # type: ignore[redundant-expr]
         # Only for an approved call: a repeated call without approval gets its answer at once.
         turn = self._claim_approved(call) if call and approved else nullcontext()
@@ -240,7 +241,7 @@ class Toolbox:
     def _dispatch(
         self, call: CallContext, arguments: Mapping[str, Json] | str, *, again: bool, approved: str
     ) -> ToolResult:
-        # The row of a call whose arguments cannot be parsed has their text as its content.
+        # If the arguments of a call cannot be parsed, their text becomes the content of its row.
         parsed: Mapping[str, Json] = {"content": arguments} if isinstance(arguments, str) else {}
         try:
             tool = self.registry.require(call.tool, repeated=again)
@@ -301,7 +302,7 @@ class Toolbox:
         return tool.zone, path, self.actor, tool.read_tool
 
     def _find_earlier_row(self, tool: AnyTool, call: str) -> Row | None:
-        """Return the row that an earlier run of ``call`` made; None if it made none."""
+        """Return the row that an earlier run of ``call`` wrote; None if there is none."""
         if tool.replay_result is None:
             return None
         for row in self._store.journal.rows_of_call(self.actor, call):
@@ -310,7 +311,7 @@ class Toolbox:
         return None
 
     def _replay(self, tool: AnyTool, call: CallContext, params: ParamsModel, row: Row) -> ResultModel:
-        """Return the result of ``call`` from the ``row`` that an earlier run made."""
+        """Return the result of ``call`` from the ``row`` of an earlier run."""
         journal = self._store.journal
         if row.outcome == "conflict":
             current = row.detail.get("current")
@@ -327,7 +328,7 @@ class Toolbox:
     def _refuse(self, call: CallContext, arguments: Mapping[str, Json], error: WatchroomError) -> ToolResult:
         """Record that ``call`` with ``arguments`` is refused with ``error``, and return its result.
 
-        An error that has a row already (`WatchroomError.has_row`) gets no second one. If the row cannot be
+        An error that already has a row (`WatchroomError.has_row`) gets no second row. If the row cannot be
         written, the result has the reason.
         """
         if isinstance(error, (JournalBusy, WorkspaceLocked)):
@@ -405,7 +406,7 @@ def _to_disk_failed(error: OSError) -> DiskFailed:
 def _refused_content(tool: AnyTool | None, arguments: Mapping[str, Json]) -> Json:
     """Return the content that a refused call would have written."""
     if tool is not None and tool.zone in DOCUMENTS and not tool.annotations.reads_only:
-        # Edits of realtime documents carry their text in several arguments.
+        # Edits of realtime documents have their text in several arguments.
         try:
             return validation.escape_unstorable(
                 json.dumps(arguments, ensure_ascii=False), MAX_TEXT_BYTES // 4

@@ -1,4 +1,4 @@
-"""Which external edits of files are valid, by zone."""
+"""The rules for valid external edits of files, by zone."""
 
 from __future__ import annotations
 

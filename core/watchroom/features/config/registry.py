@@ -1,7 +1,7 @@
-"""The config in force: the registered agents and the settings, as the journal has them.
+"""The config in force: the registered agents and the settings in the journal.
 
 The config file is a view of the journal: registering an agent is a row, and an external edit becomes a row.
-Settings that people signed take effect in place of those in the file.
+Signed settings replace the settings in the file.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from watchroom.validation import sha256
 CONFIG_HEAD: Final[tuple[Zone, str]] = ("config", CONFIG_PATH)
 SETTINGS_HEAD: Final[tuple[Zone, str]] = (SETTINGS_ZONE, SETTINGS_PATH)
 HEADS: Final = (CONFIG_HEAD, SETTINGS_HEAD)
-"""The heads that `Registry.apply_heads` takes, for one query."""
+"""The heads that `Registry.apply_heads` takes. One query can read both."""
 
 REGISTER: Final = "register"
 """The tool of rows that register agents."""
@@ -57,8 +57,8 @@ class _Version(NamedTuple):
 class Registry:
     """The registered agents and the settings in ``journal``. Thread-safe.
 
-    `current` queries the newest version of the config, and parses each version once. A tool call has the
-    config of its start in its context.
+    `current` queries the newest version of the config, and parses each version once. The context of a tool
+    call has the config from its start.
     """
 
     def __init__(self, journal: Journal) -> None:
@@ -71,31 +71,32 @@ class Registry:
     def check_settings_with(self, find_flaw: Callable[[Row], str]) -> None:
         """Ignore signed settings whose row has a flaw.
 
-        ``find_flaw`` returns the rule that a row breaks; empty if the row counts.
+        ``find_flaw``: returns the rule that a row breaks; empty if the row counts.
         """
         self._find_flaw = find_flaw
 
     def current(self, call: CallContext | None = None) -> Config:
-        """Return the newest valid config; within ``call`` of a toolbox, the one of its start.
+        """Return the newest valid config. For a ``call`` of a toolbox, return the config at its start.
 
-        Invalid and damaged versions are skipped. Signed settings replace those of the file.
+        Invalid and damaged versions are skipped. Signed settings replace the settings of the file.
         """
         caller = call.caller if call is not None else None
         return caller.config if caller is not None else self._current().config
 
     def written(self) -> Config:
-        """Return the newest valid config with the settings of the file, whether they are in force or not."""
+        """Return the newest valid config with the settings of the file, even if they are not in force."""
         return self._current().written
 
     def settings(self) -> tuple[int, Config | None]:
-        """Return the newest version of the signed settings, and the settings; None if none are in force."""
+        """Return the newest version of the signed settings, and the settings; None if no signed settings are
+        in force."""
         newest = self._current()
         return newest.signed, newest.settings
 
     def apply_heads(self, config: Row | None, settings: Row | None) -> Config:
-        """Return the config in force if these rows are the newest versions, and remember it for `current`.
+        """Return the config in force for these newest versions, and cache it for `current`.
 
-        ``config`` and ``settings`` are the heads of `HEADS`, None for a path without versions.
+        ``config``, ``settings``: the rows at `HEADS`, None for a path without versions.
         """
         number, signed = (((head.version or 0) if head else 0) for head in (config, settings))
         found = self._newest
@@ -108,20 +109,22 @@ class Registry:
         return found.config
 
     def find_invalid(self) -> int | None:
-        """Return the number of the newest version of the config file if it is invalid or damaged, so that an
+        """Return the number of the newest version of the config file if it is invalid or damaged. Then an
         earlier version is in force. None if it is valid."""
         head = self._journal.head(*CONFIG_HEAD)
         return head.version if head is not None and self._read(head) is None else None
 
     @property
     def cached(self) -> Config:
-        """The newest config that this process has read. No query is made, so another process can have changed
+        """The newest config that this process has read. No query is made, so another process may have changed
         it."""
         return self._newest.config
 
     def ever_known(self, *, is_current: bool = False) -> frozenset[str]:
-        """Return the ids of all agents that are or were registered. ``is_current``: the caller has just
-        called `apply_heads`, so that no query is needed."""
+        """Return the ids of all agents that are or were registered.
+
+        ``is_current``: the caller has just called `apply_heads`, so that no query is needed.
+        """
         newest = (self._newest if is_current else self._current()).number
         if newest > self._looked_through:
             found = set(self._ever_known)
@@ -145,12 +148,12 @@ class Registry:
     def add(
         self, agents: Iterable[Agent], write: Callable[[str, int], Row], *, is_current: bool = False
     ) -> None:
-        """Register ``agents``. Nothing is written if all of them are registered already.
+        """Register ``agents``. Nothing is written if all of them are already registered.
 
         - ``write``: writes the new config as the version after the given number, and returns the row.
         - ``is_current``: the caller has just called `apply_heads`, so that no query is needed.
 
-        Raise `ConfigInvalid`, `InvalidAgentId`, `InvalidRole`, and what ``write`` raises.
+        Raise `ConfigInvalid`, `InvalidAgentId`, `InvalidRole`, and the errors of ``write``.
         """
         given = list(agents)
 
@@ -169,7 +172,7 @@ class Registry:
     ) -> Row | None:
         """Apply ``change`` to the config of the file. See `add` for ``write`` and ``is_current``.
 
-        Return the row; None if nothing changes. Raise what ``change`` and ``write`` raise.
+        Return the row; None if nothing changes. Raise the errors of ``change`` and ``write``.
         """
         before = self._newest if is_current else self._current()
         version = before.number
@@ -208,8 +211,8 @@ class Registry:
         return Config()
 
     def _read_signed(self, head: Row | None) -> Config | None:
-        """Return the signed settings as of ``head``, their newest version; None if those of the file are in
-        force.
+        """Return the signed settings of ``head``, their newest version; None if the settings of the file are
+        in force.
 
         Damaged versions change nothing. If all signed versions are damaged, the defaults are in force.
         """

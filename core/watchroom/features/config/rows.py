@@ -1,8 +1,8 @@
-"""What a version of the config file means: the registered agents and the settings. Pure.
+"""The content of a version of the config file: the registered agents and the settings. Pure.
 
 In an open workspace the settings of ``config.toml`` take effect. In a closed workspace they take effect once
-an owner has signed them, because anyone with a shell can edit the file. The signed settings are rows at a
-path of their own (`SETTINGS_PATH`). Agents and the language are never signed: they always come from the file.
+an owner has signed them, because anyone with a shell can edit the file. The signed settings are rows at their
+own path (`SETTINGS_PATH`). Agents and the language are never signed: they always come from the file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from watchroom.texts import LANGUAGES, Language
 Layer: TypeAlias = Literal["top", "mid", "bottom"]
 LAYERS: Final[tuple[Layer, ...]] = get_args(Layer)
 UnsandboxedPolicy: TypeAlias = Literal["refuse", "ask"]
-"""What happens to a command on a machine without a sandbox: it is refused, or a person is asked."""
+"""The handling of a command on a machine without a sandbox: it is refused, or a person is asked."""
 UNFENCED: Final[tuple[UnsandboxedPolicy, ...]] = get_args(UnsandboxedPolicy)
 MAX_TASK_FILES: Final = 100_000
 MAX_TASK_BYTES: Final = 4_000_000_000
@@ -74,27 +74,27 @@ class Config(NamedTuple):
     max_task_files: int = MAX_TASK_FILES
     """Maximum number of files, folders and links in a task's folder."""
     max_task_bytes: int = MAX_TASK_BYTES
-    """Maximum number of bytes that a task's folder takes on disk."""
+    """Maximum disk usage of a task's folder in bytes."""
     policy: PolicyRules = PolicyRules()
-    """Which calls of agents are allowed, asked about or denied."""
+    """Rules that allow calls of agents, require approval, or deny them."""
     budgets: Budgets = Budgets()
-    """How much sessions, agents, tasks and the team can use."""
+    """The amounts that sessions, agents, tasks and the team can use."""
     alerts: AlertSettings = AlertSettings()
-    """What is sent out of the workspace when something needs people."""
+    """The alerts that are sent out of the workspace when something needs people."""
     breaker: BreakerSettings = BreakerSettings()
-    """When an agent that goes in circles is paused."""
+    """The limits at which an agent that loops is paused."""
     confirm_decisions: tuple[str, ...] = ()
     """The tools of people that ask for the passphrase each time, even while the key is unlocked."""
     trees: TreeSettings = TreeSettings()
     """How a working tree is added."""
 
     def with_agents(self, new: Iterable[Agent]) -> Config:
-        """Return the config with the agents ``new``. They replace agents with the same ids."""
+        """Return the config with the agents ``new`` added. They replace agents with the same ids."""
         return self._replace(agents=MappingProxyType({**self.agents, **{agent.id: agent for agent in new}}))
 
 
 class RoleCollision(NamedTuple):
-    """Two agents that people or agents could confuse. ``rule`` names the reason."""
+    """Two agents that could be confused by people or agents. ``rule``: the reason."""
 
     agent: Agent
     other: Agent
@@ -102,8 +102,8 @@ class RoleCollision(NamedTuple):
 
 
 def board_owner(agent: Agent) -> str:
-    """Return the name in the board of a mid-layer ``agent`` (BOARDS-2.1): its role in the form of a file
-    name, or its id if the role has no such form."""
+    """Return the owner's name for the board of a mid-layer ``agent`` (BOARDS-2.1): its role in the form of a
+    file name, or its id if the role has no such form."""
     return _role_slug(agent) or agent.id
 
 
@@ -134,7 +134,7 @@ def _role_words(agent: Agent) -> list[str]:
 
 
 def _role_slug(agent: Agent) -> str:
-    """Return the role in the form of an agent's id; empty if it has no such form."""
+    """Return the role in the form of an agent's id; empty if it cannot be converted."""
     try:
         return validation.check_agent_id("-".join(_role_words(agent)))
     except InvalidAgentId:
@@ -157,7 +157,7 @@ def sort_top_down(agents: Mapping[str, Agent]) -> list[Agent]:
 
 
 def parse_config(text: str) -> Config:
-    """Parse ``text``, which is TOML. Raise `ConfigInvalid` with the invalid entry."""
+    """Parse the TOML in ``text``. Raise `ConfigInvalid` for an invalid entry."""
     try:
         table = validation.parse_toml(text)
     except ValueError as error:
@@ -196,15 +196,16 @@ def parse_config(text: str) -> Config:
 
 
 def parse_recorded_config(row: Row, text: str | None) -> Config:
-    """Parse the config of ``row``, whose content in the journal is ``text``. Raise `ConfigInvalid`. Raise
-    `JournalDamaged` if the text is missing or differs from what was written."""
+    """Parse the config in ``text``, the content of ``row`` in the journal. Raise `ConfigInvalid`. Raise
+    `JournalDamaged` if the text is missing or differs from the written text."""
     if row.sha256 is not None and (text is None or _is_mangled(text, row.sha256)):
         raise JournalDamaged
     return parse_config(text or "")
 
 
 def _is_mangled(text: str, checksum: str) -> bool:
-    """Whether invalid bytes of ``text`` were replaced. The checksum is computed only if this is possible."""
+    """Whether invalid bytes of ``text`` were replaced. The checksum is computed only if the text could
+    contain replaced bytes."""
     return "\ufffd" in text and validation.sha256(text.encode()) != checksum
 
 
@@ -240,7 +241,7 @@ def _parse_agent(name: str, fields: object) -> Agent:
 
 
 def add_agents(config: Config, agents: Iterable[Agent]) -> Config:
-    """Return ``config`` with ``agents``, which replace agents with the same ids.
+    """Return ``config`` with ``agents`` added. They replace agents with the same ids.
 
     Raise `InvalidAgentId`, `InvalidRole`. Raise `ConfigInvalid` if a supervisor is unknown, or if supervisors
     form a cycle.
@@ -319,8 +320,8 @@ def _settings_as_table(config: Config) -> dict[str, object]:
 
 
 def parse_settings(text: str) -> Config:
-    """Parse the content ``text`` of a version of the signed settings. Raise `ConfigInvalid`, also if it names
-    agents."""
+    """Parse the content ``text`` of a version of the signed settings. Raise `ConfigInvalid`, also for an
+    entry about agents."""
     found = parse_config(text)
     if found.agents:
         raise ConfigInvalid(problem="agents")
@@ -328,11 +329,11 @@ def parse_settings(text: str) -> Config:
 
 
 def apply_settings_row(settings: Config | None, row: Row, content: str | None) -> Config | None:
-    """Return the signed settings after ``row``; None if those of the file take effect.
+    """Return the signed settings after ``row``; None if the settings of the file take effect.
 
     - ``settings``: the signed settings before ``row``, None if there were none.
-    - ``row``: a version of the signed settings that counts. A row of `SET_BUDGET` changes the budgets only,
-      whatever else its content says.
+    - ``row``: a valid version of the signed settings. A row of `SET_BUDGET` changes only the budgets, even if
+      its content has more.
     - ``content``: the content of ``row``.
 
     Raise `ConfigInvalid`.
@@ -356,7 +357,7 @@ def with_settings(config: Config, settings: Config | None) -> Config:
 
 def find_unsigned(config: Config, settings: Config | None) -> tuple[str, ...]:
     """Return the names of the fields in which ``config``, the file, differs from the signed ``settings``;
-    none if there are no signed settings."""
+    empty if there are no signed settings."""
     if settings is None:
         return ()
     return tuple(name for name in SIGNED_FIELDS if getattr(config, name) != getattr(settings, name))

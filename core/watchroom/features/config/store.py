@@ -1,4 +1,4 @@
-"""What every service stands on."""
+"""`Store`: the common base of all services."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Store:
     - ``journal``: the rows.
     - ``commits``: appends rows. Several threads share one sync to disk.
     - ``checkout``: writes the files of rows.
-    - ``host``: tells whether this checkout is the host of a shared journal.
+    - ``host``: knows whether this checkout is the host of a shared journal.
     - ``background``: timers, and subscribers to new rows.
     - ``registry``: the registered agents and the settings.
     """
@@ -42,7 +42,7 @@ class Store:
     registry: Registry
 
     def write(self, draft: Write) -> Appended:
-        """Commit ``draft``. Return the outcome; a conflict is an outcome, which the caller reports.
+        """Commit ``draft``. Return the outcome. A conflict is an outcome that the caller reports.
 
         Errors with a refused row:
 
@@ -63,10 +63,10 @@ class Store:
         return [_checked(*each) for each in zip(drafts, appended, strict=True)]
 
     def _with_mode(self, draft: Write) -> Write:
-        """Return ``draft`` with the mode of the file that it replaces, unless it names a mode.
+        """Return ``draft`` with the mode of the file that it replaces, unless it has a mode.
 
-        The mode on disk counts, because a person can have changed it with chmod(1). If there is no file, the
-        current version's mode stays.
+        The mode on disk counts, because a person may have changed it with chmod(1). Without a file on disk,
+        the current version's mode stays.
         """
         spec = ZONES[draft.zone]
         is_file = spec.keeps_mode and spec.folder and draft.content is not None
@@ -79,7 +79,7 @@ class Store:
 
     def check_conditions(self, draft: Write) -> None:
         """Raise `ApprovalOutdated` if a condition of ``draft`` no longer holds. For callers that write a file
-        before its row; the append checks the conditions again."""
+        before its row. The append checks the conditions again."""
         for each in draft.conditions:
             head = self.journal.head(each.zone, each.path)
             if (head.seq if head else 0) != each.seq:
@@ -89,7 +89,7 @@ class Store:
         """Check that the disk has a place for the file of ``draft``.
 
         - `InvalidPath`: the disk ignores case, and another path has the same file.
-        - `NotText`: a folder or special file is in the way of a private file. Only private files are read
+        - `NotText`: a folder or special file is at the place of a private file. Only private files are read
           back from disk, so other zones are not checked.
         - OSError: the disk cannot be read.
         """
@@ -103,7 +103,7 @@ class Store:
             is_blocked = self.checkout.is_blocked(zone, path) and draft.content is not None
         except NotAFile:
             is_blocked = True
-        # If a file of the journal is in the way, the append refuses the draft and names that file.
+        # If a file of the journal is at the place, the append refuses the draft and names that file.
         if is_blocked and not self._is_blocked_by_ours(draft):
             raise NotText(rule="not_a_file")
 
@@ -114,9 +114,11 @@ class Store:
         return any(head is not None and not head.deleted for head in chain(above, below))
 
     def flush(self) -> None:
-        """Wait until all pending work is done: notes are rows, and files that are written after the commit
-        exist (versions, histories, metadata, document checkpoints). Raise `JournalError`,
-        `WorkspaceLocked`."""
+        """Wait until all pending work is done. Raise `JournalError`, `WorkspaceLocked`.
+
+        Afterwards all notes are rows, and the files that are written after the commit exist (versions,
+        histories, metadata, document checkpoints).
+        """
         self.commits.flush()
         self.background.flush()
         self.checkout.derived.catch_up()
@@ -130,7 +132,7 @@ class Store:
         return head
 
     def live_text(self, zone: Zone, path: str) -> tuple[Row, str]:
-        """Return `live_head` of ``path`` in ``zone`` and its content, by one query. Raise `NotFound`,
+        """Return the `live_head` of ``path`` in ``zone`` and its content, in one query. Raise `NotFound`,
         `JournalError`."""
         (found,) = self.journal.heads_with_content([(zone, path)])
         if found is None or found[0].deleted:
@@ -142,7 +144,7 @@ class Store:
         return self.journal.content(row.seq) or ""
 
     def read_bytes(self, row: Row) -> bytes | None:
-        """Return the bytes of the file of ``row``, None if they are not kept. Raise `JournalError`."""
+        """Return the bytes of the file of ``row``, None if the bytes are not kept. Raise `JournalError`."""
         blob = blob_of(row)
         return self.content(row).encode() if blob is None else self.journal.blobs.find(blob.sha256)
 
@@ -152,10 +154,11 @@ class Store:
         self.commits.note(call.note(zone, path, base=version, durable=False))
 
     def check_path(self, zone: Zone, path: str, name: str) -> None:
-        """Raise `InvalidPath` if ``name``, the agents' name of ``path`` in ``zone``, is not valid.
+        """Raise `InvalidPath` if ``name`` is not valid. It is the name that agents use for ``path`` in
+        ``zone``.
 
-        A path that has versions stays valid, because earlier releases and other versions of Unicode allowed
-        more names.
+        A path with versions stays valid, because earlier releases and other versions of Unicode allowed more
+        names.
         """
         try:
             validation.check_path(name)
@@ -164,7 +167,8 @@ class Store:
                 raise
 
     def layout_failure(self, row: Row) -> str:
-        """Return why this process could not write the file of ``row`` at its commit; empty if it could."""
+        """Return the reason why this process could not write the file of ``row`` at its commit; empty if the
+        write did not fail."""
         return self.checkout.layout_failure(row)
 
     def written_over(self, row: Row) -> Row | None:
@@ -177,10 +181,10 @@ class Store:
         self, call: CallContext, zone: Zone, path: str, read_tool: str, *, partial: Collection[str] = ()
     ) -> int:
         """Return the version of ``path`` in ``zone`` that the actor of ``call`` last read or wrote; 0 if
-        none.
+        there is none.
 
         - ``read_tool``: the tool that reads the whole file.
-        - ``partial``: tools that write without having read the whole file.
+        - ``partial``: tools that write without reading the whole file.
 
         Raise `JournalError`, `WorkspaceLocked`.
         """
@@ -193,13 +197,14 @@ class Store:
         read = (seen.note.base or 0) if seen.note else 0
         head = seen.head
         if head is None or head.actor != call.actor or head.tool in partial:
-            # If the current version is not the actor's own, an older one of its own would be refused as well.
+            # If the current version is not the actor's own, a write based on an older own version would also
+            # be refused.
             return read
         return max(read, head.version or 0)
 
 
 def _checked(draft: Write, appended: Appended) -> Appended:
-    """Return ``appended``. Raise the refusals of ``draft`` that callers do not handle as outcomes."""
+    """Return ``appended``. Raise refusals of ``draft`` that callers do not handle as outcomes."""
     if appended.row.error == ApprovalOutdated.code:
         raise ApprovalOutdated(tool=draft.tool, has_row=True)
     if appended.row.error == "path_blocked":

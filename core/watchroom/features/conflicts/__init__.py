@@ -1,7 +1,7 @@
-"""Conflicts: refused writes and external edits of shared files and boards, until somebody settles them.
+"""Conflicts: refused writes, and external edits of shared files and boards, until somebody settles them.
 
-`Conflicts` in `service.py` resolves and dismisses conflicts and reverts external edits. `tools.py` offers
-that to people. `Notifications` finds the settled conflicts and new handoffs that an agent has not seen.
-`reads.py` makes the diff that a refused writer receives. Which rows open and close a conflict is in
-`watchroom.kernel.rules.conflicts`, because the checkout needs it too. Start there with `ConflictTracker`.
+`Conflicts` in `service.py` resolves and dismisses conflicts and reverts external edits. `tools.py` has these
+operations as tools for people. `Notifications` finds settled conflicts and new handoffs that an agent has not
+seen. `reads.py` makes the diff for a refused writer. The rules for opening and closing a conflict are in
+`watchroom.kernel.rules.conflicts`, because the checkout also needs them. Start there with `ConflictTracker`.
 """

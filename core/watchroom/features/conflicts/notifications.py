@@ -1,4 +1,4 @@
-"""`Notifications`: new handoffs, and conflicts that people settled, for agents that ask between two tools."""
+"""`Notifications`: new handoffs and settled conflicts, for agents that ask between two tool calls."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from watchroom.model import Note, Row
 
 NOTIFY: Final = "tell_news"
 _MAX_UNNOTED: Final = 100
-"""Rows for others that are read again at the next request. After more, a note records how far was read."""
+"""Maximum number of rows for others that are read again at the next request. After more rows, a note records
+the position."""
 
 
 class Notifications:
-    """What agents have not been notified of yet. Each row is returned once. May be used from any thread.
+    """The rows that agents have not been notified of yet. Each row is returned once. May be used from any
+    thread.
 
-    ``store`` has the journal. ``conflicts`` finds whose conflict a row settled.
+    - ``store``: the journal.
+    - ``conflicts``: finds the agent whose conflict a row settled.
     """
 
     def __init__(self, store: Store, conflicts: Conflicts) -> None:
@@ -41,7 +44,7 @@ class Notifications:
                 return []
             note = Note(agent, NOTIFY, "workspace", agent, base=last, detail={"rows": len(found)})
             with self._store.journal.exclusive(f"notifications/{agent}"):
-                # Clients call several tools at once, and each call asks. Another one may have been first.
+                # Clients call several tools at once, and each call asks. Another call may have been first.
                 if self._last_notice(agent) == notice:
                     self._store.commits.commit(note)
                     return found

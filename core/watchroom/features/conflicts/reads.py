@@ -1,4 +1,4 @@
-"""The diff in the result of a refused write: from the version that the writer knew to the current one."""
+"""The diff in the result of a refused write: from the version that the writer knew to the current version."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from watchroom.kernel.journal import Journal
 from watchroom.texts import Catalogue
 
 MAX_DIFF_CHARACTERS: Final = 20_000
-"""A longer diff is cut, because the result contains the current text anyway."""
+"""Maximum characters of a diff. A longer diff is cut, because the result contains the current text anyway."""
 
 
 def diff_missed_changes(journal: Journal, conflict: VersionConflict, texts: Catalogue) -> str | None:
-    """Return a unified diff from the version that a refused write started from to the current version.
+    """Return a unified diff from the base version of a refused write to the current version.
 
     The diff is empty if both have the same text, and cut if it is long. A change of all line ends or of the
     byte order mark is a line above the diff, and not part of it. Return None if the base is not in
@@ -40,8 +40,8 @@ def diff_missed_changes(journal: Journal, conflict: VersionConflict, texts: Cata
 
 
 def truncate_diff(diff: str, texts: Catalogue, key: str = "conflict.cut") -> str:
-    """Return ``diff``, cut after `MAX_DIFF_CHARACTERS`. The last line, from ``texts`` under ``key``, then
-    says how much is left out."""
+    """Return ``diff``, cut after `MAX_DIFF_CHARACTERS`. The last line then gives the size of the rest.
+    ``key``: the key of that line in ``texts``."""
     if len(diff) <= MAX_DIFF_CHARACTERS:
         return diff
     kept = diff[: diff.rfind("\n", 0, MAX_DIFF_CHARACTERS) + 1] or diff[:MAX_DIFF_CHARACTERS] + "\n"

@@ -1,7 +1,7 @@
 """`Conflicts`: people resolve and dismiss conflicts and revert external edits.
 
-Each of these is a row that names the conflicts by their row numbers. The agent whose conflict was settled
-finds it at its next reading.
+Each such decision is a row with the row numbers of the conflicts. The agent whose conflict was settled is
+notified at its next read.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from watchroom.texts import Catalogue
 class Conflicts:
     """The conflicts on shared files and boards.
 
-    - ``store``: where rows are written.
-    - ``boards``: where a resolving version of a board is written.
+    - ``store``: the journal.
+    - ``boards``: writes the resolving versions of boards.
     - ``reconciler``: reverts external edits.
-    - ``people``: finds which decisions of people count.
+    - ``people``: decides which decisions of people count.
     """
 
     def __init__(
@@ -47,7 +47,8 @@ class Conflicts:
         self._writers: dict[Zone, Callable[[Write], Appended]] = {}
 
     def write_with(self, zone: Zone, write: Callable[[Write], Appended]) -> None:
-        """Have ``write`` commit resolving versions of ``zone``, whose files are on disk before their rows."""
+        """Use ``write`` to commit resolving versions of ``zone``. For zones whose files are written before
+        their rows."""
         self._writers[zone] = write
 
     def resolve(
@@ -62,7 +63,7 @@ class Conflicts:
         """Settle ``conflicts`` by committing ``content`` as the next version of the shared file or board
         ``path``.
 
-        - ``expected``: the version that must be the current one.
+        - ``expected``: the version that must be current.
         - ``conflicts``: the row numbers of conflicts on this path.
         - ``message``: stored in the version's row.
 
@@ -81,7 +82,7 @@ class Conflicts:
         call = call.with_tool(RESOLVE)
         draft = call.write(zone, path, content, message, expected, detail)
         if zone == BOARD_ZONE:
-            # Not while another agent holds the lock of the board.
+            # This waits while another agent holds the lock of the board.
             return self._boards.write(call, path, lambda current: draft)
         validation.encode_text(content)
         if zone in self._writers:
@@ -113,8 +114,8 @@ class Conflicts:
         return self._store.commits.commit(self.draft_dismissal(call, number, message)).row
 
     def draft_dismissal(self, call: CallContext, number: int, message: str) -> Note:
-        """Return the draft that `dismiss` commits, for callers that commit several drafts at once. See
-        `dismiss` for the parameters and errors."""
+        """Return the draft that `dismiss` commits, for callers that commit several drafts together. See
+        `dismiss` for parameters and errors."""
         conflict = self._conflict(number)
         if conflict.actor == OUTSIDE:
             raise OutsideConflict(conflict=number, path=conflict.path)
@@ -141,7 +142,8 @@ class Conflicts:
         return self._reconciler.revert(zone, path, number, note)
 
     def describe_unread(self, actor: str, zone: Zone, path: str, texts: Catalogue) -> str | None:
-        """Return how people settled conflicts of ``actor`` since it last read or wrote a file or board.
+        """Return a text about the conflicts of ``actor`` that people settled since it last read or wrote a
+        file or board.
 
         - ``zone``, ``path``: the file or board.
         - ``texts``: the actor's language.
@@ -170,9 +172,9 @@ class Conflicts:
         return [row for row in reversed(concerned) if row.seq > wrote]
 
     def settles_conflict_of(self, settlement: Row, actor: str) -> bool:
-        """Return whether people settled a conflict of ``actor`` by the row ``settlement``, and that counts.
+        """Return whether the row ``settlement`` is a valid decision that settled a conflict of ``actor``.
 
-        A row that was written without the tools can name rows that are no conflicts, or do not exist.
+        A row that was written without the tools can name rows that are not conflicts, or do not exist.
         """
         numbers = (number for number in named_conflicts(settlement) if 0 < number < settlement.seq)
         conflicts = (self._store.journal.row(number) for number in numbers)

@@ -1,4 +1,4 @@
-"""The tools with which people settle conflicts. Agents have no such tools: they write again."""
+"""The tools with which people settle conflicts. Agents have no such tools: they write again instead."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ResolveConflictResult(ResultModel):
 
 @tool("resolve_conflict", path=("filepath",), destroys=True, may_conflict=True)
 def resolve_conflict(context: ToolContext, params: ResolveConflictParams) -> ResolveConflictResult:
-    """Write the text in ``params`` and settle the conflicts in ``params``, for the person of ``context``.
+    """Write the text in ``params``, and settle the given conflicts with it, for the person of ``context``.
     Raises `NotAConflict`, `VersionConflict`, `BoardLeased`."""
     row = context.zones.conflicts.resolve(
         context.call,
@@ -74,7 +74,7 @@ class RevertOutsideEditParams(ParamsModel):
 class RevertOutsideEditResult(ResultModel):
     filepath: str
     version: int
-    """The version that is on disk again. 0: there is none, and the file is deleted."""
+    """The restored version. 0 if there is none, and the file was deleted."""
 
 
 @tool("revert_outside_edit", path=("filepath",), destroys=True)

@@ -44,9 +44,11 @@ class Checkpoints:
         self._writing = Lock()
 
     def read(self, document: str, head: int) -> Checkpoint | None:
-        """Return the checkpoint of ``document`` on disk, None if there is none that can be used. An edited
-        file is recorded as a row. ``head``: the newest version of the document; a checkpoint cannot have a
-        later one."""
+        """Return the checkpoint of ``document`` on disk, None if there is none that can be used.
+
+        ``head``: the newest version of the document. A checkpoint cannot have a later version. An edited file
+        is recorded as a row.
+        """
         data = self._bytes(document)
         if data is None:
             return None
@@ -65,7 +67,7 @@ class Checkpoints:
         return parse_version(self._bytes(document, HEADER_BYTES) or b"")
 
     def look(self, document: str) -> Checkpoint | None:
-        """Return the checkpoint of ``document`` on disk, None if there is none that Watchroom wrote."""
+        """Return the checkpoint of ``document`` on disk, None if there is none written by Watchroom."""
         data = self._bytes(document)
         try:
             found = None if data is None else parse_checkpoint(data)
@@ -74,7 +76,7 @@ class Checkpoints:
         return found if found and found.name == document else None
 
     def is_whole(self, document: str) -> bool:
-        """Return whether the file of ``document`` is a checkpoint that Watchroom wrote."""
+        """Return whether the file of ``document`` is a checkpoint written by Watchroom."""
         data = self._bytes(document)
         return data is not None and is_checkpoint_of(data, document)
 
@@ -101,14 +103,14 @@ class Checkpoints:
                 self._folder.close()
 
     def _open(self) -> Folder:
-        """Return an own folder, because a folder is for one thread at a time. Raise OSError."""
+        """Return a separate folder object, because a folder is for one thread at a time. Raise OSError."""
         if self._folder is None:
             self._folder = Folder(self._root, self._scratch, self._platform)
         return self._folder
 
     def _write(self, live: LiveReplica) -> None:
-        """Write the file of ``live``. If that fails, the journal still has the document, and `verify` reports
-        the file."""
+        """Write the file of ``live``. If this fails, the document is still in the journal, and `verify`
+        reports the file."""
         place = checkpoint_place(DOCUMENT_ZONE, live.name)
         try:
             # Hold the lock of the document only while its state is captured, not while the file is written.
@@ -122,7 +124,7 @@ class Checkpoints:
                 with self._journal.exclusive(f"checkpoint/{live.name}"):
                     before = folder.read(place)
                     if before is not None and not is_checkpoint_of(before, live.name):
-                        # Record the edit before replacing it: it must survive if this process dies.
+                        # Record the edit before replacing it, so that it survives if this process dies.
                         self._keep_edit(live.name, before, "state_checkpoint")
                         before = None
                     if before is None or parse_version(before[:HEADER_BYTES]) < version:
@@ -140,7 +142,7 @@ class Checkpoints:
             with self._turn:
                 return self._open().read(checkpoint_place(DOCUMENT_ZONE, document), limit)
         except OSError:
-            # A folder or a link is in its place. `verify` reports it, and the journal has the document.
+            # A folder or a link is at the path. `verify` reports it, and the document is in the journal.
             return None
 
     def keep_edit(self, document: str) -> None:
@@ -150,8 +152,10 @@ class Checkpoints:
             self._keep_edit(document, data, "state_checkpoint")
 
     def _keep_edit(self, document: str, data: bytes, rule: str) -> None:
-        """Record ``data``, an edit of the file of ``document`` that breaks ``rule``, as a row, once. Empty
-        files are not recorded: a crash leaves them when a file was not synced."""
+        """Record ``data``, an edit of the file of ``document`` that breaks ``rule``, as a row, once.
+
+        Empty files are not recorded: a crash leaves them if a file was not synced.
+        """
         if not data.strip(b"\0"):
             return
         checksum = validation.sha256(data)

@@ -18,15 +18,15 @@ from watchroom.kernel.call_context import CallContext
 from watchroom.model import Json, Row
 
 _SHOWN: Final = 200
-"""The number of characters of a value in a row's detail."""
+"""Maximum characters of a value in a row's detail."""
 
 
 class EditedText(NamedTuple):
     """The result of an edit of a text.
 
     - ``row``: the row of the edit, None if nothing changed.
-    - ``edit``: what it did.
-    - ``length``: the length of the text as its writer knows it.
+    - ``edit``: the replaced range and the new text.
+    - ``length``: the new length of the text, without edits of others that its writer has not seen.
     - ``was_behind``: whether others had written to the text since its writer last saw it.
     """
 
@@ -44,8 +44,8 @@ class DocumentEditor:
 
     - ``store``: the journal.
     - ``live``: the document.
-    - ``view``: what the actor has seen.
-    - ``names``: the replicas by which actors write.
+    - ``view``: the fields as the actor last saw them.
+    - ``names``: the names of the replicas with which actors write.
     - ``call``: the call that edits.
     """
 
@@ -59,7 +59,7 @@ class DocumentEditor:
         self._call = call
         self.has_written = False
         self.has_failed = False
-        """Whether the replica has an edit that was not committed."""
+        """Whether the replica contains an edit that was not committed."""
 
     @property
     def document(self) -> Document:
@@ -78,8 +78,8 @@ class DocumentEditor:
         - ``op``: the name of the operation in the row.
         - ``start``, ``stop``: positions in the text as the actor last saw it, clamped to it.
 
-        The edit builds on all edits in this replica. Edits that do not know of each other cost memory and
-        time that grow with the number of their writers. Newer edits of other processes are not merged first,
+        The edit builds on all edits in this replica, because concurrent edits cost memory and time in
+        proportion to the number of their writers. Newer edits of other processes are not merged first,
         because each would cost a walk through the history.
         """
         text = self.document.text(field)
@@ -100,7 +100,7 @@ class DocumentEditor:
         return EditedText(row, done, length, was_behind)
 
     def _known_text(self, field: str) -> TextView:
-        """Return the text ``field`` as the actor knows it, aligned with this replica."""
+        """Return the text ``field`` as the actor last saw it, aligned with this replica."""
         live, view = self._live, self._view
         known = view.text_as_seen(live.name, field)
         if known is None or not live.is_current(field, known):
@@ -111,8 +111,10 @@ class DocumentEditor:
         return known
 
     def set(self, field: str, value: Json) -> Row:
-        """Set the register ``field`` to ``value``, or replace the map ``field`` by it. Of a map only the keys
-        that the writer changed are written. Return the row."""
+        """Set the register ``field`` to ``value``, or replace the map ``field`` by it. Return the row.
+
+        In a map, only the keys that the writer changed are written.
+        """
         self._live.catch_up()
         found = self.document.field(field)
         if isinstance(found, LWWRegister):
@@ -151,8 +153,10 @@ class DocumentEditor:
         return self._commit(field, delta, {"op": "remove", "key": key[:_SHOWN]})
 
     def add(self, field: str, element: str) -> Row:
-        """Add ``element`` to the set ``field``. Additions that the writer has not seen stay when the writer
-        removes the element. Return the row."""
+        """Add ``element`` to the set ``field``. Return the row.
+
+        A later removal by this writer does not remove additions that the writer has not seen.
+        """
         self._live.catch_up()
         found = self.document.set(field)
         if any(each != self._view.actor for each in found.added_by(element)):
@@ -182,7 +186,7 @@ class DocumentEditor:
         return self.document.stamp(self._replica, self._store.journal.now() // 1_000_000)
 
     def _restore_view(self, field: str) -> None:
-        """Restore what the actor saw of ``field`` in an earlier process."""
+        """Restore ``field`` as the actor saw it in an earlier process."""
         if not self._view.has_seen(self._live.name, field):
             seen = restore_seen_field(self._store.journal, self._live, self._view.actor, field)
             if seen is not None:

@@ -1,4 +1,4 @@
-"""The past of a field in its rows: what an actor had seen earlier, and which writes are proven."""
+"""The history of a field in its rows: the values that an actor has seen, and the writes that rows prove."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ from watchroom.model import Json, Row
 
 _CHUNK: Final = 1000
 _RECENT: Final = 8
-"""The number of an actor's newest readings by each tool that are searched."""
+"""Maximum number of an actor's newest reads by each tool that are searched."""
 
 
 def restore_seen_field(journal: Journal, live: LiveReplica, actor: str, field: str) -> ORSet | LWWMap | None:
-    """Return the set or map ``field`` of ``live`` as ``actor`` last saw it, with its own writes since, from
-    the rows of ``journal``. Return None if the actor never read it.
+    """Return the set or map ``field`` of ``live`` as ``actor`` last saw it, with its own writes since. None
+    if it never read the field.
 
-    If others have written to the field since, all versions of the document are read.
+    It is rebuilt from the rows of ``journal``. If others have written to the field since, all versions of the
+    document are read.
     """
     seen = _find_last_seen(journal, live.name, actor, field)
     if seen is None:
@@ -56,9 +57,9 @@ def restore_seen_field(journal: Journal, live: LiveReplica, actor: str, field: s
 
 def restore_text_view(journal: Journal, live: LiveReplica, actor: str, field: str) -> TextView:
     """Return the text ``field`` of ``live`` as ``actor`` last saw it, with its own edits since, from the rows
-    of ``journal``. If the actor saw everything, or never read it, return the current text.
+    of ``journal``. If the actor saw all edits or never read the text, return the current text.
 
-    ``live`` must have caught up. If others have written to the field since, all versions of the document are
+    ``live`` must be up to date. If others have written to the field since, all versions of the document are
     read. Raise `JournalError`.
     """
     view = live.view_text(field)
@@ -71,7 +72,7 @@ def restore_text_view(journal: Journal, live: LiveReplica, actor: str, field: st
     alignment, steps = TextAlignment(len(text)), list[TextStep]()
     text.observe(steps.extend)
     written = _iterate_deltas(journal, live, field, seen.version, live.version)
-    # In 0.2.0 and earlier an edit that deleted only what others had deleted was a note, not a version.
+    # In 0.2.0 and earlier, an edit that only deleted already deleted characters was a note, not a version.
     notes = journal.notes(DOCUMENT_ZONE, f"{live.name}/{field}", actor, EDIT_TEXT, after=seen.seq)
     rows = heapq.merge(written, ((row, {}) for row in reversed(notes)), key=lambda each: each[0].seq)
     for edit, group in groupby(rows, key=lambda each: _find_own_edit(each[0], actor)):
@@ -81,7 +82,8 @@ def restore_text_view(journal: Journal, live: LiveReplica, actor: str, field: st
             alignment.apply_all(steps)
             steps.clear()
             continue
-        # Merge each row alone: only the merge finds the place of an edit concurrent with another process.
+        # Merge each row separately: only the merge determines the place of an edit that is concurrent with
+        # another process.
         for delta in deltas:
             document.merge(delta)
             alignment.record_merged_edit(*edit.clamp(alignment.known_length), steps)
@@ -90,7 +92,7 @@ def restore_text_view(journal: Journal, live: LiveReplica, actor: str, field: st
 
 
 class _Seen(NamedTuple):
-    """An actor was shown ``version`` of a document by the row ``seq``."""
+    """A record in the row ``seq``: an actor was shown ``version`` of a document."""
 
     version: int
     seq: int
@@ -118,7 +120,7 @@ def _iterate_deltas(
 
 
 def _find_last_seen(journal: Journal, name: str, actor: str, field: str) -> _Seen | None:
-    # Rows of readings may be out of order: a later one can be of an older version.
+    # Rows of reads may be out of order: a later row can be about an older version.
     notes = (
         note
         for path in (name, f"{name}/{field}")
@@ -144,9 +146,11 @@ def _iterate_versions(
 
 
 def unproven_claims(claims: set[Claim], journal: Journal, live: LiveReplica, writers: Writers) -> set[Claim]:
-    """Return those of ``claims`` of ``writers`` that no row of ``live`` in ``journal`` proves: the named
-    replicas never wrote that. If there are claims, all versions of the document are read. Raise
-    `JournalError`."""
+    """Return the ``claims`` about ``writers`` that no row of ``live`` in ``journal`` proves: the claimed
+    replicas never wrote these changes.
+
+    If there are claims, all versions of the document are read. Raise `JournalError`.
+    """
     fields = {claim.field for claim in claims}
     versions = _iterate_versions(journal, live, 1, sys.maxsize) if claims else ()
     for row, content in versions:

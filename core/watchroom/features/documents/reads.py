@@ -18,7 +18,7 @@ _CHUNK: Final = 1000
 
 
 def open_document(journal: Journal, name: str, *, version: int) -> DocumentReplica:
-    """Return a replica of the document ``name`` at ``version``, which can catch up with later versions.
+    """Return a replica of the document ``name`` at ``version``. It can be updated to later versions.
 
     The whole history is read. If a workspace is open, `Documents.open_replica` is faster, because it begins
     at a document checkpoint. Raise `DocumentNotFound`, `JournalError`.

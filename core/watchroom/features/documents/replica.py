@@ -26,8 +26,8 @@ from watchroom.model import Json, Row
 
 _CHUNK: Final = 1000
 _MAX_STEPS: Final = 1000
-"""Steps of each text that are kept for agents who have not looked since. Applying a step costs time in
-proportion to the number of steps."""
+"""Maximum number of steps of each text that are kept for agents who have not read it since. The time for
+applying steps is proportional to their number."""
 
 
 class DocumentReplica:
@@ -50,7 +50,7 @@ class DocumentReplica:
         self._journal = journal
         versions = journal.versions(DOCUMENT_ZONE, name, limit=1)
         if not versions:
-            # A name that is damaged in the journal finds no row.
+            # A name that is damaged in the journal matches no row.
             raise DocumentDamaged(version=1, document=name)
         first, content = versions[0]
         try:
@@ -90,7 +90,8 @@ class DocumentReplica:
     def _merge_one_by_one(
         self, found: list[tuple[Row, str | None]], deltas: list[Mapping[str, Json]]
     ) -> None:
-        """Raise the error of the row that cannot be merged. Merging the others again changes nothing."""
+        """Merge the rows one by one to find and raise the error of the row that cannot be merged. Merging a
+        row twice has no effect."""
         for (row, _), delta in zip(found, deltas, strict=True):
             try:
                 self.document.merge(delta)
@@ -109,8 +110,8 @@ class DocumentReplica:
         return encode_checkpoint(self.capture())
 
     def render_values(self) -> bytes:
-        """Return the values of all fields as JSON for people, with texts as lists of lines. Equal versions
-        have equal bytes."""
+        """Return the values of all fields as JSON for people, with texts as lists of lines. The same version
+        always gives the same bytes."""
         values = {
             name: value.split("\n") if isinstance(value, str) and "\n" in value else value
             for name, value in self.document.values().items()
@@ -126,7 +127,7 @@ class DocumentReplica:
 class LiveReplica(DocumentReplica):
     """The replica of a document that all agents of a process share. Hold ``lock`` to use it.
 
-    It may lag behind the journal: catch up before showing it to anybody.
+    It may lag behind the journal: call `catch_up` before showing it to anybody.
 
     - ``name``: the document.
     - ``journal``: the journal with its rows.
@@ -150,7 +151,8 @@ class LiveReplica(DocumentReplica):
         self._unmerged.clear()
 
     def has_unmerged_writes(self, field: str, replica: str) -> bool:
-        """Return whether replicas other than ``replica`` wrote to ``field`` since this one caught up."""
+        """Return whether replicas other than ``replica`` have written to ``field`` since this replica was
+        last updated."""
         for row in self._journal.history(
             DOCUMENT_ZONE, self.name, after_version=max(self.version, self._last_looked)
         ):
@@ -160,19 +162,19 @@ class LiveReplica(DocumentReplica):
         return bool(self._unmerged.get(field, set()) - {replica})
 
     def view_text(self, field: str) -> TextView:
-        """Return a view of the text ``field`` for an actor to whom it is shown now. Raise `FieldNotFound`,
+        """Return a view of the text ``field`` for an actor who is shown the text now. Raise `FieldNotFound`,
         `WrongFieldType`."""
         text = self.document.text(field)
         return TextView(self._logs[field], TextAlignment(len(text)), self.version)
 
     def is_current(self, field: str, view: TextView) -> bool:
-        """Return whether ``view``, a result of `view_text` of ``field``, can catch up with the text. A view
-        can belong to a discarded replica, or be too old."""
+        """Return whether ``view``, an earlier result of `view_text` for ``field``, can be updated to the
+        current text. It cannot if its replica was discarded, or if it is too old."""
         return view.log is self._logs.get(field) and view.log.has(view.seen)
 
 
 class StepLog:
-    """The newest steps of a text, numbered from the first of all."""
+    """The newest steps of a text. Step numbers count from the first step of all."""
 
     def __init__(self) -> None:
         self._steps: list[TextStep] = []
@@ -192,7 +194,7 @@ class StepLog:
             self._dropped += surplus
 
     def has(self, number: int) -> bool:
-        """Return whether the steps from ``number`` on are kept."""
+        """Return whether all steps from ``number`` on are kept."""
         return number >= self._dropped
 
     def after(self, number: int) -> Iterator[TextStep]:
@@ -202,16 +204,17 @@ class StepLog:
 
 class ViewEdit(NamedTuple):
     """The result of an edit of a `TextView`. ``gone``: the number of deleted characters that others had
-    deleted before; the delta does not contain them."""
+    already deleted. The delta does not contain them."""
 
     edit: TextEdit
     gone: int
 
 
 class TextView:
-    """A text as an agent knows it: the text of ``version`` of the document, with the agent's own edits since.
+    """A text as an agent last saw it: the text in ``version`` of the document, with the agent's own edits
+    since.
 
-    - ``log``: the steps of the text; those up to ``seen`` are applied to ``alignment``.
+    - ``log``: the steps of the text. Steps up to ``seen`` are already applied to ``alignment``.
     - ``alignment``: maps positions in the known text to positions in the current text.
     """
 
@@ -223,15 +226,15 @@ class TextView:
 
     @property
     def is_behind(self) -> bool:
-        """Whether others have written something that the agent was not shown."""
+        """Whether others have written text that the agent was not shown."""
         return self._alignment.is_behind
 
     def __len__(self) -> int:
         return self._alignment.known_length
 
     def begin_at(self, alignment: TextAlignment, version: int) -> TextView:
-        """Return a view of the same text for an agent who saw ``version`` of the document and knows the text
-        as ``alignment`` says."""
+        """Return a view of the same text for an agent who saw ``version`` of the document. ``alignment``:
+        maps the text that the agent saw to the current text."""
         return TextView(self.log, alignment, version)
 
     def catch_up(self) -> None:
@@ -241,8 +244,8 @@ class TextView:
         self.seen = self.log.end
 
     def edit(self, text: Text, start: int, stop: int, inserted: str, replica: str) -> ViewEdit:
-        """Replace the characters from ``start`` up to ``stop`` (excluded) of the known text in ``text``.
-        Catch up before.
+        """Replace the characters from ``start`` up to ``stop`` (excluded) of the known text in ``text``. Call
+        `catch_up` first.
 
         - ``start``, ``stop``: clamped to the known text.
         - ``inserted``: the new characters.

@@ -1,7 +1,7 @@
-"""Check a replica from another machine in a child process.
+"""Checks a replica from another machine in a child process.
 
-A hostile history can make the engine use up time and memory. The child has limits for both. It starts without
-importing the journal.
+A hostile history can make the engine use much time and memory. The child has limits for both. It starts
+without importing the journal.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from watchroom.platform.child_process import run_module, watch_parent
 _TIMEOUT: Final = 60
 """Seconds until the child is killed."""
 _CPU_SECONDS: Final = 10
-"""The child merges the state several times; a process that reads the document merges it once."""
+"""CPU time limit of the child in seconds. The child merges the state several times, while a reader of the
+document merges it once."""
 _MAX_MEMORY: Final = 2 * 1024**3
-"""Bytes of address space."""
+"""Limit of the child's address space in bytes."""
 
 
 def check_in_child(
@@ -56,7 +57,8 @@ def check_in_child(
 
 
 def main() -> None:
-    """Check the replica of the job. Print the broken rule and its field, nothing if the replica is valid."""
+    """Check the replica given as the job. Print the broken rule and its field, or nothing if the replica is
+    valid."""
     job = json.loads(watch_parent(lambda: os._exit(1)))
     _limit_resources(job["seconds"])
     try:

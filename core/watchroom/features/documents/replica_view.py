@@ -1,7 +1,7 @@
-"""The fields of documents that an actor has seen, and the names of the replicas by which actors write.
+"""The fields of documents that an actor has seen, and the names of the replicas with which actors write.
 
-Positions in a text, removals from a set and the replacement of a map refer to what their writer last saw, not
-to what others have written meanwhile. Concurrent edits therefore keep their meaning.
+Positions in a text, removals from a set and the replacement of a map refer to the value that their writer
+last saw. They do not refer to later writes of others. So concurrent edits keep their meaning.
 """
 
 from __future__ import annotations
@@ -15,27 +15,31 @@ from watchroom.model import Json
 
 _PEER_BITS: Final = 63
 Seen: TypeAlias = TextView | ORSet | LWWMap
-"""A seen field. Sets and maps are copies."""
+"""A field as an actor saw it. Sets and maps are copies."""
 
 
 class ReplicaNames:
-    """The names of the replicas by which a process writes to documents: one for each agent, shared by its
-    sessions. The engine's memory grows with the number of changes times the number of replicas. May be used
-    from any thread."""
+    """The names of the replicas with which a process writes to documents. May be used from any thread.
+
+    Each agent has one replica, shared by its sessions, because the engine's memory grows with the number of
+    changes times the number of replicas.
+    """
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
 
     def name_of(self, actor: str) -> str:
-        """Return the replica of ``actor``."""
+        """Return the name of the replica of ``actor``."""
         name = self._names.get(actor)
         if name is None:
-            # Random, never made from the agent's name alone: an agent may run twice at once.
+            # The name is random, and not made from the agent's name alone, because an agent may run twice at
+            # once.
             name = self._names.setdefault(actor, name_replica(actor, secrets.randbits(_PEER_BITS) | 1))
         return name
 
     def forget(self, actor: str) -> None:
-        """Give ``actor`` another replica from now on: the writes of this one were perhaps never committed."""
+        """Give ``actor`` a new replica from now on, because writes of the old replica may never have been
+        committed."""
         self._names.pop(actor, None)
 
 
@@ -64,31 +68,34 @@ class ReplicaView:
             self.record_seen(live, field)
 
     def restore_seen(self, document: str, name: str, seen: Seen) -> None:
-        """Set what the actor has seen of the field ``name`` of ``document`` to ``seen``."""
+        """Set the field ``name`` of ``document`` to ``seen``, the value that the actor has seen."""
         self._seen[document, name] = seen
 
     def text_as_seen(self, document: str, name: str) -> TextView | None:
-        """Return the text ``name`` of ``document`` as the actor knows it, None if the actor never saw it."""
+        """Return the text ``name`` of ``document`` as the actor last saw it, None if the actor never saw
+        it."""
         seen = self._seen.get((document, name))
         return seen if isinstance(seen, TextView) else None
 
     def set_as_seen(self, document: str, name: str) -> ORSet | None:
-        """Return the set ``name`` of ``document`` as the actor saw it, None if the actor never did."""
+        """Return the set ``name`` of ``document`` as the actor last saw it, None if the actor never saw
+        it."""
         seen = self._seen.get((document, name))
         return seen if isinstance(seen, ORSet) else None
 
     def map_as_seen(self, document: str, name: str) -> LWWMap | None:
-        """Return the map ``name`` of ``document`` as the actor saw it, None if the actor never did."""
+        """Return the map ``name`` of ``document`` as the actor last saw it, None if the actor never saw
+        it."""
         seen = self._seen.get((document, name))
         return seen if isinstance(seen, LWWMap) else None
 
     def record_write(self, document: str, name: str, delta: Json) -> None:
-        """Apply ``delta``, which the actor wrote to the field ``name`` of ``document``, to what the actor has
-        seen."""
+        """Apply ``delta``, which the actor wrote to the field ``name`` of ``document``, to the value that the
+        actor has seen."""
         seen = self._seen.get((document, name))
         if isinstance(seen, (ORSet, LWWMap)):
             seen.merge(delta)
 
     def reset(self, document: str) -> None:
-        """Forget ``document``: the seen fields may contain edits that were never committed."""
+        """Forget ``document``, because its seen fields may contain edits that were never committed."""
         self._seen = {key: seen for key, seen in self._seen.items() if key[0] != document}

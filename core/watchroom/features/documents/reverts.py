@@ -1,8 +1,8 @@
 """Reverts of realtime documents.
 
-Each field gets the value that it would have without the selected versions, by an ordinary edit that merges
-with concurrent edits. In a text, characters that only the selected versions inserted are removed, and those
-that only they deleted come back. Other fields get the value that merging all other versions gives.
+An ordinary edit gives each field the value that it would have without the selected versions. The edit merges
+with concurrent edits. In a text, characters that only the selected versions inserted are removed. Characters
+that only they deleted are restored. Other fields get the merged value of all other versions.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from watchroom.algorithms.crdt.text_weave import KnownText, Operations, TextWeave
 
 MAX_VERSIONS: Final = 20_000
-"""The maximum number of versions of a document."""
+"""Maximum number of versions of a document."""
 MAX_TEXT_VERSIONS: Final = 5_000
-"""The maximum number of versions of a document with texts, since the first selected one."""
+"""Maximum number of versions since the first selected version, for a document with texts."""
 DAMAGED: Final = "damaged"
 """The reason why a document cannot be reverted: one of its versions cannot be read."""
 _CREATED: Final = 1
@@ -33,7 +33,7 @@ _PEER_BITS: Final = 63
 
 
 class DocumentReversal:
-    """Plans what a revert does to the fields of documents in ``journal``."""
+    """Plans the revert of document fields in ``journal``."""
 
     zones: Final[tuple[Zone, ...]] = (DOCUMENT_ZONE,)
 
@@ -44,7 +44,7 @@ class DocumentReversal:
         """See `RevertPart.plan`."""
         selected: dict[str, set[int]] = {}
         for row in rows:
-            # A document that was created stays: others may have written to it.
+            # A created document stays, because others may have written to it.
             if row.version is not None and row.version > _CREATED:
                 selected.setdefault(row.path, set()).add(row.version)
         return [item for name, versions in selected.items() for item in self._planned(name, versions)]
@@ -74,7 +74,7 @@ class _DocumentPlan:
     """The document ``name`` of ``journal`` without its versions ``selected``."""
 
     def __init__(self, journal: Journal, name: str, selected: set[int]) -> None:
-        # The engine is slow to load, and most reverts concern no documents.
+        # The engine is slow to load, and most reverts have no documents.
         from watchroom.algorithms.crdt import Document, name_replica
         from watchroom.features.documents.replica import DocumentReplica
 
@@ -101,10 +101,10 @@ class _DocumentPlan:
         self._fields = [field for field in self._current.schema if field in changed]
 
     def items(self) -> list[PlannedItem]:
-        """Return what becomes of each field that the versions changed."""
+        """Return the planned item for each field that the versions changed."""
         planned = [*self._planned_fields()]
         if planned and all(each.plan.kind == "nothing" for each in planned):
-            # It makes a difference once others who made the same change are reverted, too.
+            # The plan matters once other versions that made the same change are also reverted.
             first = planned[0]
             shown = first.current or ""
             field = self._fields[0]
@@ -202,9 +202,10 @@ class _DocumentPlan:
         *,
         merges: bool = False,
     ) -> PlannedItem:
-        """Return the item of ``field``, by one row for each delta of the document in ``written``.
+        """Return the item of ``field``, with one row for each delta of the document in ``written``.
 
-        - ``merges``: what others write before the commit stays; otherwise it is planned again then.
+        - ``merges``: the deltas merge with writes of others before the commit. Otherwise such a write causes
+          a new plan.
         """
         detail: dict[str, Json] = {
             "field": field,
@@ -223,12 +224,14 @@ class _DocumentPlan:
 
 
 class _Views:
-    """The text as its writers knew it when they deleted characters that others had deleted before. The deltas
-    of ``rows``, in order from version ``begin``, do not contain those characters."""
+    """The text as writers saw it when they deleted characters that others had already deleted.
+
+    The deltas of ``rows``, in order from version ``begin``, do not contain those characters.
+    """
 
     def __init__(self, begin: int, rows: Sequence[Row]) -> None:
         self._last: dict[tuple[str, int], int] = {}
-        """The last version that needs a view, by the writer and the version that it saw."""
+        """The last version that needs a view, by the writer and the version that the writer saw."""
         for row in rows:
             seen = _seen_version(row)
             if seen is not None and seen >= begin - 1:
@@ -237,13 +240,17 @@ class _Views:
         self._open: dict[tuple[str, int], KnownText] = {}
 
     def open(self, weave: TextWeave, version: int) -> None:
-        """Keep the text of ``weave`` for all who saw a version before ``version``, the next one."""
+        """Keep the text of ``weave`` for all writers who saw a version before ``version``, the next
+        version."""
         while self._waiting and self._waiting[-1][1] < version:
             self._open[self._waiting.pop()] = weave.known_text()
 
     def edit(self, row: Row, inserted: Sequence[Operations]) -> list[Operations]:
-        """Apply the edit of ``row``, which ``inserted`` these characters, to the text as its writer knew it.
-        Return the characters that its writer deleted, if the delta does not contain them all."""
+        """Apply the edit of ``row``, which inserted the characters ``inserted``, to the text as its writer
+        saw it.
+
+        Return the characters that its writer deleted, if the delta does not contain all of them.
+        """
         edited = find_edited_range(row)
         if edited is None:
             return []
@@ -258,24 +265,28 @@ class _Views:
 
 
 def _seen_version(row: Row) -> int | None:
-    """Return the version that the writer of ``row`` saw, if characters that it deleted were gone before."""
+    """Return the version that the writer of ``row`` saw, if others had already deleted characters that it
+    deleted."""
     seen = row.detail.get(SEEN)
     return seen if isinstance(seen, int) and 0 < seen < (row.version or 0) else None
 
 
 def _seen_versions(rows: Iterable[Row]) -> dict[int, int]:
-    """Return the version that each writer saw, by the version that it wrote, if `_seen_version` has one."""
+    """Return, by written version, the version that its writer saw. Only versions for which `_seen_version`
+    has a result."""
     return {row.version or 0: seen for row in rows if (seen := _seen_version(row)) is not None}
 
 
 def _revert_of(row: Row) -> Json:
-    """Return the revert that made ``row``, None if none did."""
+    """Return the revert that made ``row``, None if no revert did."""
     return row.detail.get("revert") if is_revert_row(row) else None
 
 
 def _versions_off(reverts: Mapping[int, set[int]], selected: Collection[int] = ()) -> set[int]:
-    """Return the versions that are off once those ``selected`` are reverted, too. ``reverts``: the versions
-    that each revert turned off. A revert that is off itself turns nothing off."""
+    """Return the versions that are off after the versions ``selected`` are reverted.
+
+    ``reverts``: the versions that each revert turned off. A revert that is itself off turns nothing off.
+    """
     off = set(selected)
     # Only later reverts can turn a revert off.
     for version in sorted(reverts, reverse=True):
@@ -285,11 +296,11 @@ def _versions_off(reverts: Mapping[int, set[int]], selected: Collection[int] = (
 
 
 def _first_needed(selected: set[int], reverts: Mapping[int, set[int]], seen: Mapping[int, int]) -> int:
-    """Return the first version that is needed to revert those ``selected``.
+    """Return the first version that is needed to revert the versions ``selected``.
 
-    - ``reverts``: reverts since then need the versions that they turned off.
-    - ``seen``: the writers need the version after the one they saw. They are left out if that would be too
-      many versions.
+    - ``reverts``: later reverts. They need the versions that they turned off.
+    - ``seen``: the versions that writers saw. A writer needs the version after the seen version, unless that
+      would be too many versions.
     """
     first = min(selected)
     newest = max([*selected, *seen])

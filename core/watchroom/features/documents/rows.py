@@ -1,4 +1,5 @@
-"""The rows of realtime documents: version 1 holds the schema of a document, each later version a delta."""
+"""The rows of realtime documents: version 1 holds the schema of a document, and each later version holds a
+delta."""
 
 from __future__ import annotations
 
@@ -20,19 +21,20 @@ READ: Final = (
 )
 """The tools that show a field."""
 BY: Final = "replica"
-"""The key in a row's detail for the replica that made the delta. Deltas of remote replicas have none."""
+"""The key in a row's detail for the replica that wrote the delta. Deltas of remote replicas have none."""
 AT: Final = "at"
 ADDED: Final = "added"
 REMOVED: Final = "removed"
-"""Keys in the detail of an edit of a text: the position in the text as its writer knew it, and the numbers of
+"""Keys in the detail of an edit of a text: the position in the text as its writer saw it, and the numbers of
 characters."""
 SEEN: Final = "seen"
-"""The key in the detail of an edit that deleted characters which others had deleted before: the version that
-its writer saw. A revert uses it to find those characters."""
+"""The key in the detail of an edit that deleted already deleted characters: the version that its writer saw.
+A revert uses it to find those characters."""
 
 
 class EditedRange(NamedTuple):
-    """The characters that an edit of a text replaced, as its writer knew the text; ``stop`` is excluded."""
+    """The range of characters that an edit replaced, in the text as its writer saw it. ``stop`` is
+    excluded."""
 
     start: int
     stop: int
@@ -43,7 +45,7 @@ class EditedRange(NamedTuple):
 
 
 def find_edited_range(row: Row) -> EditedRange | None:
-    """Return the range that ``row`` replaced in a text, None if its detail has none."""
+    """Return the range that ``row`` replaced in a text, None if its detail has no range."""
     at, removed = row.detail.get(AT), row.detail.get(REMOVED)
     if not (isinstance(at, int) and isinstance(removed, int)):
         return None

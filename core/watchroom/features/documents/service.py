@@ -1,6 +1,6 @@
-"""Realtime documents: create, open, merge and repair them.
+"""Creates, opens, merges and repairs realtime documents.
 
-Deltas merge in any order, so that a write is never refused for being late.
+Deltas merge in any order, so that a write is never refused as outdated.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from watchroom.kernel.rules.row_files import find_row_flaw
 from watchroom.model import Json, Row
 
 MAX_STATE: Final = 64 * 1024 * 1024
-"""The maximum number of characters of a remote replica's state as JSON."""
+"""Maximum characters of a remote replica's state as JSON."""
 _log = logging.getLogger("watchroom")
 
 
 class Documents:
-    """The realtime documents of a workspace. May be used from any thread. ``store`` has the journal and the
+    """The realtime documents of a workspace. May be used from any thread. ``store``: the journal and the
     files."""
 
     def __init__(self, store: Store) -> None:
@@ -68,7 +68,8 @@ class Documents:
         return row
 
     def open_replica(self, name: str) -> DocumentReplica:
-        """Return a new replica of the document ``name`` to read. Raise `DocumentNotFound`, `JournalError`."""
+        """Return a new replica of the document ``name`` for reading. Raise `DocumentNotFound`,
+        `JournalError`."""
         return self._load(name)
 
     @contextmanager
@@ -77,8 +78,8 @@ class Documents:
     ) -> Iterator[DocumentEditor]:
         """Open the document ``name`` to read ``field``, or all fields if that is empty.
 
-        ``view``: what the caller has seen, which includes these fields from now on. The reading is recorded.
-        Raise `DocumentNotFound`, `FieldNotFound`, `JournalError`.
+        ``view``: the fields as the caller last saw them. The read fields are added to it. The read is
+        recorded. Raise `DocumentNotFound`, `FieldNotFound`, `JournalError`.
         """
         live = self._get(name)
         with live.lock:
@@ -93,7 +94,7 @@ class Documents:
 
     @contextmanager
     def edit_document(self, call: CallContext, view: ReplicaView, name: str) -> Iterator[DocumentEditor]:
-        """Open the document ``name`` to edit it. ``view``: what the caller has seen. Raise
+        """Open the document ``name`` to edit it. ``view``: the fields as the caller last saw them. Raise
         `DocumentNotFound`, `JournalError`."""
         live = self._get(name)
         with live.lock:
@@ -103,7 +104,7 @@ class Documents:
             except WatchroomError:
                 raise
             except BaseException:
-                # The edit may be half done.
+                # The edit may be incomplete.
                 editor.has_failed = True
                 raise
             finally:
@@ -115,8 +116,8 @@ class Documents:
                 self._checkpoints.keep(live)
 
     def merge_state(self, call: CallContext, name: str, state: Json) -> Row:
-        """Merge ``state`` of a replica outside the workspace into the document ``name``, completely or not at
-        all (FILES-4.9). Return the row. Raise `DocumentNotFound`, `InvalidState`, `JournalError`."""
+        """Merge the ``state`` of a replica outside the workspace into the document ``name``, atomically
+        (FILES-4.9). Return the row. Raise `DocumentNotFound`, `InvalidState`, `JournalError`."""
         live = self._get(name)
         with live.lock:
             live.catch_up()
@@ -138,13 +139,16 @@ class Documents:
         return row
 
     def _known_agents(self, live: LiveReplica) -> frozenset[str]:
-        """Return the agents whose writes this workspace knows: those that are or were registered, or wrote
-        the document."""
+        """Return the agents whose writes this workspace knows: agents that are or were registered, or that
+        wrote the document."""
         return self._store.registry.ever_known() | {agent_of(replica) for replica in live.replicas}
 
     def update_checkpoints(self, documents: Iterable[str] | None = None) -> list[Row]:
-        """Bring the checkpoints of ``documents``, default all, up to the journal. A process may have ended
-        before it wrote them, or somebody may have edited them. Return the rows that record such edits."""
+        """Update the checkpoints of ``documents``, default all, to the state of the journal. Return the rows
+        that record edits of the files.
+
+        A process may have ended before writing them, or somebody may have edited them.
+        """
         before = self._store.journal.last_seq()
         for head in self._heads():
             if documents is not None and head.path not in documents:
@@ -176,8 +180,11 @@ class Documents:
         ) != _comparable_states(found.document)
 
     def rewrite_checkpoint(self, name: str, *, from_rows: bool = False) -> None:
-        """Rewrite the checkpoint of the document ``name``, if possible. An edited file is recorded as a row
-        first. ``from_rows``: read only the rows, because the file cannot be trusted."""
+        """Rewrite the checkpoint of the document ``name``, if possible. An edited file is first recorded as a
+        row.
+
+        ``from_rows``: read only the rows, because the file cannot be trusted.
+        """
         try:
             live = self._load(name)
             if from_rows:
@@ -233,8 +240,8 @@ def _encode_fields(fields: Json) -> str:
 
 
 def _comparable_states(document: Document) -> list[Json]:
-    """Return the states of all fields in a form that can be compared. For a text it is the number of
-    operations of each replica, because equal texts may have different bytes."""
+    """Return the states of all fields in a comparable form. For a text, this is the number of operations of
+    each replica, because equal texts may have different bytes."""
     found = [document.field(name) for name in document.schema]
     return [
         sorted(each.version_vector().items()) if isinstance(each, Text) else each.state() for each in found

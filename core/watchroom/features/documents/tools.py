@@ -91,11 +91,11 @@ class GetFieldResult(ResultModel):
     length: int | None = None
     """The number of code points of a text, elements of a set, or keys of a map."""
     author: str | None = None
-    """The last writer of a register."""
+    """The actor that last wrote a register."""
     timestamp: str | None = None
 
     def to_dict(self) -> dict[str, Json]:
-        # Null is a value, too.
+        # Null is also a value.
         return {**super().to_dict(), "value": self.model_dump()["value"]}
 
 
@@ -106,7 +106,7 @@ def realtime_get_field(context: ToolContext, params: FieldParams) -> GetFieldRes
         field = editor.document.field(params.field_name)
         value = field.value
         if not isinstance(field, Text):
-            # A text is bounded when it is written.
+            # The size of a text is limited when it is written.
             _check_size(value)
         written = field.written if isinstance(field, LWWRegister) else None
         return GetFieldResult(
@@ -161,7 +161,7 @@ def _set_field_result(context: ToolContext, params: SetFieldParams, row: Row) ->
 
 class TextRange(ParamsModel):
     """The place and the text of an edit, in code points, clamped to the text (FILES-E7). An insertion has a
-    ``position``, the other operations have a range."""
+    ``position``. The other operations have a range."""
 
     position: Integer | None = None
     start: Annotated[Integer | None, Field(alias="from")] = None
@@ -180,7 +180,7 @@ class EditTextResult(SetFieldResult):
     inserted_count: int
     deleted_count: int
     length: int | None = None
-    """The length of the text as the caller knows it; its next positions refer to this text."""
+    """The length of the text as the caller knows it. The caller's next positions refer to this text."""
     notice: str | None = None
     """Set if others have written to the text since the caller read it."""
 
@@ -353,7 +353,7 @@ def _edited(params: EditTextParams | EditSetParams | EditCounterParams, row: Row
 
 
 def _check_size(value: Json) -> None:
-    """Raise `ValueTooLarge` if many writes have made ``value`` larger than a text may be."""
+    """Raise `ValueTooLarge` if many writes have made ``value`` larger than the limit for a text."""
     size = len(json.dumps(value, ensure_ascii=False).encode())
     if size > MAX_TEXT_BYTES:
         raise ValueTooLarge(size=size, limit=MAX_TEXT_BYTES)

@@ -14,7 +14,7 @@ class DocumentView(NamedTuple):
     """A realtime document.
 
     - ``created``, ``newest``: its first and its newest version.
-    - ``writers``: the last one first.
+    - ``writers``: its writers, most recent first.
     - ``activity``: the number of edits in each bucket of 5 seconds.
     """
 

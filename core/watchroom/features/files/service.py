@@ -1,4 +1,4 @@
-"""`SharedFiles` and `PrivateFiles`: what agents do with files."""
+"""`SharedFiles` and `PrivateFiles`: the operations of agents on files."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from watchroom.platform.files import NotAFile
 
 
 class SharedFiles:
-    """The versioned files that all agents share. ``store`` is where they are written.
+    """The versioned files that all agents share. ``store``: the journal and the files.
 
-    A write names the version that it started from. If that is not the current one, `VersionConflict` is
-    raised. It carries the current text; the refused text stays in the journal. ::
+    A write names its base version. If that is not the current version, `VersionConflict` is raised. It has
+    the current text; the refused text stays in the journal. ::
 
         row = files.write(CallContext("alice", "collab_write"), "plan.md", "# Plan", expected=0)
         text = files.read(CallContext("bob"), "plan.md").content
@@ -51,7 +51,7 @@ class SharedFiles:
     ) -> Row:
         """Commit ``content`` as the next version of ``path``.
 
-        - ``expected``: the version that must be the current one. 0: the file must not exist; -1: any version.
+        - ``expected``: the version that must be current. 0: the file must not exist; -1: any version.
         - ``message``, ``detail``: stored in the version's row; default: empty.
 
         Return the version's row. Raise `VersionConflict`, `InvalidPath`, `NotText`, `TooLarge`,
@@ -65,20 +65,22 @@ class SharedFiles:
         return row
 
     def find_overwritten(self, row: Row) -> Row | None:
-        """Return the version that ``row`` replaced without a check; None if it was checked or the first."""
+        """Return the version that ``row`` replaced without a version check; None if it was checked, or if
+        ``row`` is the first version."""
         return self._store.written_over(row)
 
     def find_disk_error(self, row: Row) -> str:
-        """Return why the file of the version ``row`` was not written to disk; empty if it was written."""
+        """Return the reason why the file of the version ``row`` was not written to disk; empty if it was
+        written."""
         return self._store.layout_failure(row)
 
     def current(self, path: str) -> Row | None:
-        """Return the row of the current version of ``path``; None if the file never existed. No reading is
+        """Return the row of the current version of ``path``; None if the file never existed. The read is not
         recorded. Raise `InvalidPath`."""
         return self._store.journal.head("collab", self._check(path))
 
     def read(self, call: CallContext, path: str, version: int | None = None) -> FileVersion:
-        """Return the current version of ``path``, or an earlier ``version``. The reading is recorded. Raise
+        """Return the current version of ``path``, or an earlier ``version``. The read is recorded. Raise
         `InvalidPath`, `NotFound`, `VersionNotFound`."""
         head, text = self._store.live_text("collab", self._check(path))
         row = head
@@ -90,16 +92,16 @@ class SharedFiles:
         return FileVersion(row, text, head.version or 0)
 
     def files(self, call: CallContext) -> list[Row]:
-        """Return the current version of every file that is not deleted, sorted by path. The reading is
+        """Return the current version of every file that is not deleted, sorted by path. The read is
         recorded."""
         self._store.note_reading(call, "collab", "", None)
-        # `verify` names the rows whose paths no tool takes.
+        # `verify` reports the rows whose paths are not valid for tools.
         heads = self._store.journal.heads("collab")
         return [head for head in heads if not head.deleted and find_row_flaw(head) is None]
 
     def history(self, call: CallContext, path: str, *, limit: int | None = None) -> list[Row]:
-        """Return all versions of ``path``, or the newest ``limit``, oldest first. The reading is recorded.
-        Raise `InvalidPath`, `NotFound`."""
+        """Return all versions of ``path``, or the newest ``limit``, oldest first. The read is recorded. Raise
+        `InvalidPath`, `NotFound`."""
         head = self._store.live_head("collab", self._check(path))
         after = 0 if limit is None else max(0, (head.version or 0) - limit)
         self._store.note_reading(call, "collab", path, None)
@@ -110,8 +112,9 @@ class SharedFiles:
     ) -> Row:
         """Make a new version of ``path`` with the content and the mode of ``version``.
 
-        - ``message``: for the new version's row.
-        - ``expected``: the version that must be the current one; default: the current one at this moment.
+        - ``message``: the message of the new version's row.
+        - ``expected``: the version that must be current; default: the version that is current at the
+          call.
 
         Return the new row. Raise `NotFound`, `VersionNotFound`, `VersionConflict`.
         """
@@ -123,7 +126,7 @@ class SharedFiles:
         return self.write(call, path, content, base, message=message, detail=mode)
 
     def last_seen(self, call: CallContext, path: str) -> int:
-        """Return the version of ``path`` that the caller last read or wrote; 0 if none. Raise
+        """Return the version of ``path`` that the caller last read or wrote; 0 if there is none. Raise
         `InvalidPath`."""
         return self._store.last_seen(call, "collab", self._check(path), READ_TOOL)
 
@@ -140,18 +143,20 @@ class SharedFiles:
 
 
 class FileNames(NamedTuple):
-    """The sorted ``names`` of files. ``unusable`` counts other files, whose names no tool accepts."""
+    """The sorted ``names`` of files. ``unusable``: the number of other files, whose names no tool accepts."""
 
     names: list[str]
     unusable: int
 
 
 class PrivateFiles:
-    """The files of each agent, which only their owner writes and everyone reads.
+    """The files of each agent. Only their owner writes them, and everyone can read them.
 
-    They are read from disk, because the owner's commands write them too. Before each reading ``reconciler``
-    compares the file with the journal. It records an external edit as a version by ``outside``. ``store`` is
-    where files are written.
+    They are read from disk, because the owner's commands also write them.
+
+    - ``store``: the journal and the files.
+    - ``reconciler``: compares a file with the journal before each read, and records an external edit as a
+      version by ``outside``.
     """
 
     def __init__(self, store: Store, reconciler: Reconciler) -> None:
@@ -171,7 +176,7 @@ class PrivateFiles:
         """Create or replace the file ``filename`` of ``owner`` with ``content``.
 
         - ``message``: stored in the version's row; default: empty.
-        - ``expected``: the version that must be the current one; default: any.
+        - ``expected``: the version that must be current; default: any.
 
         Return the version's row. Raise `PermissionDenied` unless the caller is the owner, `VersionConflict`,
         `UnknownAgent`, `InvalidPath`, `NotText`, `TooLarge`, `PathBlocked`.
@@ -186,8 +191,8 @@ class PrivateFiles:
     def current(self, owner: str, filename: str) -> Row | None:
         """Return the row of the current version of ``filename`` of ``owner``; None if the file never existed.
 
-        An external edit becomes a version first. No reading is recorded. Raise `UnknownAgent`, `InvalidPath`;
-        `NotText` or `TooLarge` if the file on disk cannot be a version.
+        An external edit becomes a version first. The read is not recorded. Raise `UnknownAgent`,
+        `InvalidPath`, and `NotText` or `TooLarge` if the file on disk cannot be a version.
         """
         path = self._path(owner, filename)
         edit = self._reconciler.check("private", path)
@@ -208,9 +213,8 @@ class PrivateFiles:
         return self._store.write(call.write("private", path, None)).row
 
     def read(self, call: CallContext, owner: str, filename: str) -> tuple[str, Row]:
-        """Return the text of the file ``filename`` of ``owner`` as it is on disk, and the row of that
-        version. The reading is recorded. Raise `UnknownAgent`, `InvalidPath`, `NotFound`, `NotText`,
-        `TooLarge`."""
+        """Return the text of the file ``filename`` of ``owner`` on disk, and the row of that version. The
+        read is recorded. Raise `UnknownAgent`, `InvalidPath`, `NotFound`, `NotText`, `TooLarge`."""
         path = self._path(owner, filename)
         edit = self._reconciler.check("private", path)
         data = self._bytes(path)
@@ -222,8 +226,7 @@ class PrivateFiles:
         return content, head
 
     def files(self, call: CallContext, owner: str) -> FileNames:
-        """Return the names of the files of ``owner`` on disk. The reading is recorded. Raise
-        `UnknownAgent`."""
+        """Return the names of the files of ``owner`` on disk. The read is recorded. Raise `UnknownAgent`."""
         self._store.registry.agent(owner)
         if self._store.journal.is_shared:
             self._store.checkout.catch_up()

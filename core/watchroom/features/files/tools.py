@@ -72,8 +72,8 @@ class PrivateReadResult(ResultModel):
 
 @PRIVATE_TOOLS.tool("read_from_workspace", path=("agent_id", "filename"), reads_only=True)
 def read_from_workspace(context: ToolContext, params: PrivateReadParams) -> PrivateReadResult:
-    """Return the file in ``params``, of any agent, to the actor of ``context``. Raises `UnknownAgent`,
-    `NotFound`, `NotText`."""
+    """Return the file in ``params``, which can belong to any agent, to the actor of ``context``. Raises
+    `UnknownAgent`, `NotFound`, `NotText`."""
     content, row = context.zones.private.read(context.call, params.agent_id, params.filename)
     return PrivateReadResult(
         agent_id=params.agent_id, filename=params.filename, content=content, size=row.size or 0
@@ -89,7 +89,7 @@ class PrivateListResult(ResultModel):
     files: list[str]
     count: int
     notice: str | None = None
-    """How many files have names that the tools do not accept."""
+    """The number of files with names that the tools do not accept, as a text."""
 
 
 @PRIVATE_TOOLS.tool("list_workspace_files", path=("agent_id",), reads_only=True)
@@ -141,13 +141,13 @@ class CollabWriteResult(ResultModel):
     overwrote_version: int | None = None
     overwrote_author: str | None = None
     notice: str | None = None
-    """Why the file of the version is not on disk. The version itself is in the journal."""
+    """The reason why the file of the version is not on disk. The version itself is in the journal."""
 
 
 @SHARED_TOOLS.tool("collab_write", path=("filepath",), destroys=True, may_conflict=True, read_tool=READ_TOOL)
 def collab_write(context: ToolContext, params: CollabWriteParams) -> CollabWriteResult:
-    """Write the shared file in ``params`` for the actor of ``context``. The default of the expected version
-    is the one that the actor last saw. Raises `VersionConflict`, `PathBlocked`."""
+    """Write the shared file in ``params`` for the actor of ``context``. The expected version is by default
+    the version that the actor last saw. Raises `VersionConflict`, `PathBlocked`."""
     expected = params.expected_version
     if expected is None:
         expected = context.seen.find("collab", params.filepath)
@@ -186,13 +186,14 @@ class CollabReadResult(ResultModel):
     timestamp: str
     checksum: str
     notice: str | None = None
-    """How people settled the reader's conflicts on this file. Each settlement is returned once."""
+    """A text about the reader's conflicts on this file that people settled. Each settlement is returned
+    once."""
 
 
 @SHARED_TOOLS.tool("collab_read", path=("filepath",), reads_only=True)
 def collab_read(context: ToolContext, params: CollabReadParams) -> CollabReadResult:
-    """Return the version in ``params`` of a shared file, default: the current one, to the actor of
-    ``context``. Raises `NotFound`, `VersionNotFound`."""
+    """Return a version of a shared file to the actor of ``context``. ``params``: the file and the version,
+    default the current version. Raises `NotFound`, `VersionNotFound`."""
     notice = context.zones.conflicts.describe_unread(context.actor, "collab", params.filepath, context.texts)
     found = context.zones.collab.read(context.call, params.filepath, params.version)
     version = found.row.version or 0
@@ -257,7 +258,7 @@ class HistoryEntry(FrozenModel):
 
     @classmethod
     def of(cls, row: Row) -> HistoryEntry:
-        """Return the entry of ``row``, which wrote a version."""
+        """Return the entry for ``row``, the row of a version."""
         return cls(
             version=row.version or 0,
             author=row.actor,
@@ -294,13 +295,13 @@ class CollabRollbackResult(ResultModel):
     new_version: int
     restored_version: int
     notice: str | None = None
-    """Why the file of the version is not on disk. The version itself is in the journal."""
+    """The reason why the file of the version is not on disk. The version itself is in the journal."""
 
 
 @SHARED_TOOLS.tool("collab_rollback", path=("filepath",), may_conflict=True)
 def collab_rollback(context: ToolContext, params: CollabRollbackParams) -> CollabRollbackResult:
-    """Write the earlier version in ``params`` of a shared file again, for the actor of ``context``. Raises
-    `VersionConflict`, `NotFound`, `VersionNotFound`."""
+    """Write an earlier version of a shared file again, for the actor of ``context``. ``params``: the file and
+    the version. Raises `VersionConflict`, `NotFound`, `VersionNotFound`."""
     message = params.message or context.texts("rollback.message", version=params.to_version)
     row = context.zones.collab.rollback(
         context.call,
@@ -324,6 +325,7 @@ def _rollback_result(context: ToolContext, params: CollabRollbackParams, row: Ro
 
 
 def _describe_disk_error(context: ToolContext, row: Row) -> str | None:
-    """Return why the file of the version ``row`` was not written to disk; None if it was written."""
+    """Return the reason why the file of the version ``row`` was not written to disk; None if it was
+    written."""
     reason = context.zones.collab.find_disk_error(row)
     return context.texts("files.not_written", version=row.version, reason=reason) if reason else None

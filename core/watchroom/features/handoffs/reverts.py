@@ -1,6 +1,6 @@
 """Reverts of handoffs: a handoff that its receiver has not read is withdrawn.
 
-What was already read cannot be withdrawn. The receiver is notified instead.
+A handoff that was already read cannot be withdrawn. The receiver is notified instead.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ READ_ALREADY: Final = "read_already"
 
 class HandoffWithdrawal:
     """Withdraws handoffs that their receivers have not read. The last earlier delivery that is not selected
-    is delivered again. ``texts`` returns the catalogue for notifications."""
+    is delivered again.
+
+    ``texts``: returns the catalogue for notifications.
+    """
 
     zones: Final[tuple[Zone, ...]] = (HANDOFF_ZONE,)
 
@@ -55,7 +58,7 @@ class HandoffWithdrawal:
         return self._withdrawn(head, kept)
 
     def _withdrawn(self, head: Row, kept: Row | None) -> PlannedItem:
-        """Return the withdrawal of the delivery ``head``. The earlier delivery ``kept``, if there is one, is
+        """Return the withdrawal of the delivery ``head``. If the earlier delivery ``kept`` is given, it is
         delivered again."""
         content = None if kept is None else self._journal.content(kept.seq)
         plan = PathPlan("clean", content, content, reason=WITHDRAWN)
@@ -63,7 +66,8 @@ class HandoffWithdrawal:
         return PlannedItem(HANDOFF_ZONE, head.path, plan, current, (_write(head, content),))
 
     def _retracted(self, head: Row) -> PlannedItem:
-        """Return the notification of the receiver of ``head``, who has read it, that it does not count."""
+        """Return the notification that the handoff ``head`` is withdrawn. Its receiver has already read
+        it."""
         delivery = Delivery.from_row(head)
         notice = self._texts()("revert.retracted_handoff", sender=delivery.sender, file=delivery.filename)
         plan = PathPlan("cannot", reason=READ_ALREADY)
@@ -71,7 +75,7 @@ class HandoffWithdrawal:
         return PlannedItem(HANDOFF_ZONE, head.path, plan, self._journal.content(head.seq), drafts=(draft,))
 
     def _delivery(self, head: Row) -> Delivery:
-        """Return the delivery of the newest version ``head``, with whether it was read or acknowledged."""
+        """Return the delivery of the newest version ``head``, and whether it was read or acknowledged."""
         delivery = Delivery.from_row(head)
         for tool in (READ_TOOL, ACKNOWLEDGE_TOOL):
             (note,) = self._journal.last_notes([(HANDOFF_ZONE, head.path, delivery.receiver, tool)])
@@ -79,8 +83,8 @@ class HandoffWithdrawal:
         return delivery
 
     def plan_undo(self, revert: str, paths: Sequence[str]) -> Sequence[PlannedItem]:
-        """See `RevertPart.plan_undo`. A withdrawn handoff is delivered again; one that was delivered again is
-        withdrawn."""
+        """See `RevertPart.plan_undo`. A withdrawn handoff is delivered again. A handoff that was delivered
+        again is withdrawn."""
         return [item for path in paths if (item := self._restored(revert, path)) is not None]
 
     def _restored(self, revert: str, path: str) -> PlannedItem | None:
@@ -102,10 +106,11 @@ class HandoffWithdrawal:
 
 
 def _origins(rows: Sequence[Row]) -> dict[int, int]:
-    """Return, for each version of a handoff, the version that its sender delivered with that content.
-    ``rows`` are in order.
+    """Return, for each version of a handoff, the version in which its sender delivered this content.
+    ``rows``: in order.
 
-    It is the version itself, or the original if a revert delivered it again, or 0 if a revert withdrew it.
+    It is the version itself. If a revert delivered it again, it is the original version. If a revert withdrew
+    it, it is 0.
     """
     origins: dict[int, int] = {}
     delivered: dict[str | None, int] = {}

@@ -1,4 +1,4 @@
-"""The rows of handoffs: what delivers, reads and acknowledges one, and the form of their paths. Pure."""
+"""The rows of handoffs: deliveries, reads, acknowledgements, and the form of their paths. Pure."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ ACKNOWLEDGE_TOOL: Final = "acknowledge_handoff"
 
 
 class Delivery(NamedTuple):
-    """A handoff and its progress. ``row`` is its newest delivery. ``acknowledged`` is the row by which the
-    receiver acknowledged that delivery."""
+    """A handoff and its progress.
+
+    - ``row``: its newest delivery.
+    - ``acknowledged``: the row with which the receiver acknowledged that delivery.
+    """
 
     row: Row
     sender: str
@@ -27,7 +30,7 @@ class Delivery(NamedTuple):
 
     @classmethod
     def from_row(cls, row: Row) -> Delivery:
-        """Return the handoff that ``row`` delivers, before its receiver has read it."""
+        """Return the handoff delivered by ``row``, which its receiver has not read yet."""
         return cls(row, *split_handoff(row.path))
 
     def advance(self, note: Row) -> Delivery:
@@ -60,7 +63,7 @@ def handoff_path(sender: str, receiver: str, filename: str = "") -> str:
 
 
 def split_handoff(path: str) -> tuple[str, str, str]:
-    """Return the sender, the receiver and the file name of a handoff's ``path``. Agent ids never contain
+    """Return the sender, the receiver and the file name in a handoff's ``path``. Agent ids never contain
     ``_to_``."""
     pair, _, filename = path.partition("/")
     sender, _, receiver = pair.partition("_to_")

@@ -14,7 +14,7 @@ from watchroom.model import Row
 
 
 class Handoffs:
-    """The handoffs between agents. ``store`` is where they are written."""
+    """The handoffs between agents. ``store``: the journal and the files."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -25,9 +25,9 @@ class Handoffs:
         """Deliver a file from the caller to another agent. Return the delivery's row.
 
         - ``receiver``: the id of the agent that receives the file.
-        - ``filename``: its name in the inbox; a delivery of the same name is replaced.
+        - ``filename``: its name in the inbox. An earlier delivery with this name is replaced.
         - ``content``: its text.
-        - ``message``: what the receiver should know of it.
+        - ``message``: a text about the file for the receiver.
 
         Raise `UnknownAgent`, `InvalidName`, `NotText`, `TooLarge`.
         """
@@ -37,14 +37,14 @@ class Handoffs:
         return self._store.write(call.write("handoff", path, content, message)).row
 
     def inbox(self, call: CallContext, *, acknowledged: bool = False) -> list[Delivery]:
-        """Return the handoffs to the caller, oldest first. The reading is recorded.
+        """Return the handoffs to the caller, oldest first. The read is recorded.
 
-        ``acknowledged``: include handoffs that the caller acknowledged. Default: only the others.
+        ``acknowledged``: whether to include handoffs that the caller acknowledged, default False.
         """
         actor = call.actor
         found = self._delivered(actor) if acknowledged else self._store.journal.open_items("handoff", actor)
         self._store.note_reading(call, "handoff", "", None)
-        # `verify` names the rows whose paths no tool takes.
+        # `verify` reports the rows whose paths are not valid for tools.
         readable = [row for row in found if find_row_flaw(row) is None]
         deliveries = [Delivery.from_row(row) for row in sorted(readable, key=lambda row: row.seq)]
         for tool in (READ_TOOL, ACKNOWLEDGE_TOOL) if acknowledged else (READ_TOOL,):
@@ -64,8 +64,8 @@ class Handoffs:
         return [head for head in heads if head is not None and not head.deleted]
 
     def read(self, call: CallContext, sender: str, filename: str) -> tuple[str, Row]:
-        """Return the text and the row of the handoff ``filename`` from ``sender`` to the caller. The reading
-        is recorded. Raise `NotFound`, `UnknownAgent`."""
+        """Return the text and the row of the handoff ``filename`` from ``sender`` to the caller. The read is
+        recorded. Raise `NotFound`, `UnknownAgent`."""
         row = self._delivery(call.actor, sender, filename)
         self._store.note_reading(call.with_tool(READ_TOOL), "handoff", row.path, row.version)
         return self._store.content(row), row

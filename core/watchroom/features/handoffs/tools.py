@@ -71,8 +71,8 @@ class HandoffInboxResult(ResultModel):
 
 @tool("check_my_handoffs", reads_only=True)
 def check_my_handoffs(context: ToolContext, params: HandoffInboxParams) -> HandoffInboxResult:
-    """Return the handoffs to the actor of ``context``. ``params`` say whether to include acknowledged
-    ones."""
+    """Return the handoffs to the actor of ``context``. ``params``: whether to include acknowledged
+    handoffs."""
     found = context.zones.handoff.inbox(context.call, acknowledged=params.include_acknowledged or False)
     entries = [
         InboxEntry(

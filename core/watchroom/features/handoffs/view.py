@@ -9,8 +9,8 @@ from watchroom.features.handoffs.rows import Delivery, delivers
 from watchroom.model import Row
 
 MAX_ACKNOWLEDGED: Final = 500
-"""The number of acknowledged handoffs that are kept, those that were acknowledged last. Open handoffs are
-always kept."""
+"""Maximum number of acknowledged handoffs that are kept. The most recently acknowledged are kept. Open
+handoffs are always kept."""
 
 
 class DeliveryProjection:
@@ -21,7 +21,7 @@ class DeliveryProjection:
 
     def __init__(self) -> None:
         self._deliveries: dict[str, Delivery] = {}
-        """By path, in the order of delivery."""
+        """The deliveries by path, in the order of delivery."""
         self._acknowledged: dict[str, None] = {}
         """The paths of acknowledged deliveries, in the order of acknowledgement."""
         self._current: tuple[Delivery, ...] = ()
@@ -47,7 +47,8 @@ class DeliveryProjection:
         return self._current
 
     def _drop_oldest(self, path: str) -> None:
-        """Drop the oldest acknowledged delivery if that at ``path`` is acknowledged and they are too many."""
+        """If the delivery at ``path`` is acknowledged and there are too many acknowledged deliveries, drop
+        the oldest."""
         if self._deliveries[path].acknowledged is None or path in self._acknowledged:
             return
         self._acknowledged[path] = None

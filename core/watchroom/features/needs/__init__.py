@@ -1,7 +1,7 @@
-"""Needs: what waits for a person, such as a conflict, a question, a lost process or an unread handoff.
+"""Needs: items that wait for a person, such as a conflict, a question, a lost process or an unread handoff.
 
-`rules.py` decides which row opens which kind of need, and what deals with it. `damage.py` finds rows that
-cannot be read. `Acknowledgements` in `service.py` records which needs people have seen. `tools.py` offers
-that to people. The dashboard's list of open needs is made in `watchroom.features.overview.needs`. Start with
+`rules.py` decides which row opens which kind of need, and which answers close it. `damage.py` finds rows that
+cannot be read. `Acknowledgements` in `service.py` records which needs people have seen. `tools.py` has the
+tool for people. The dashboard's list of open needs is in `watchroom.features.overview.needs`. Start with
 `need_opened_by` in `rules.py`.
 """

@@ -1,7 +1,7 @@
-"""Find rows that cannot be read. Pure.
+"""Finds rows that cannot be read. Pure.
 
-A journal can contain any text in any column: rows written with SQL, by a newer version, or damaged on disk.
-A row without the form that readers need is set aside: it is shown and reported, and decides nothing.
+A journal can contain any text in any column: rows written with SQL, by a newer version, or damaged on disk. A
+row that readers cannot use is shown and reported, but takes no effect.
 """
 
 from __future__ import annotations
@@ -25,8 +25,14 @@ from watchroom.model import ANSWER, OUTCOMES, SEEN, TERMINATE, WITHDRAW, Json, R
 DamageRule: TypeAlias = Literal[
     "damage_zone", "damage_outcome", "damage_version", "damage_detail", "damage_fields", "damage_fault"
 ]
-"""Why a row cannot be read: its zone or outcome is unknown; its version is out of range; its detail is not a
-JSON object; a field of its detail is missing or malformed; a projection failed on it."""
+"""The reason why a row cannot be read.
+
+- ``damage_zone``, ``damage_outcome``: its zone or outcome is unknown
+- ``damage_version``: its version is out of range
+- ``damage_detail``: its detail is not a JSON object
+- ``damage_fields``: a field of its detail is missing or malformed
+- ``damage_fault``: a projection failed on it
+"""
 
 
 def find_damage(row: Row) -> DamageRule | None:
@@ -37,7 +43,7 @@ def find_damage(row: Row) -> DamageRule | None:
         return "damage_outcome"
     if row.version is not None and not 0 < row.version <= MAX_VERSION:
         return "damage_version"
-    # Parsed only once, because every row of a journal is checked.
+    # Parse the detail only once, because every row of a journal is checked.
     detail = parse_object(row.detail_json) if row.detail_json else {}
     if detail is None:
         return "damage_detail"
@@ -45,7 +51,8 @@ def find_damage(row: Row) -> DamageRule | None:
 
 
 def _has_needed_fields(row: Row, detail: Mapping[str, Json]) -> bool:
-    """Return whether ``detail``, the detail of ``row``, has the fields that projections read, well-formed."""
+    """Return whether the fields that projections need are in ``detail``, the detail of ``row``, and
+    well-formed."""
     if row.tool == SEEN and row.version is None:
         has_texts = isinstance(detail.get("actor"), str) and _is_one_of(detail.get("need"), URGENCY)
         return has_texts and _is_int(detail.get("row"))

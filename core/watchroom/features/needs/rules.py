@@ -1,4 +1,5 @@
-"""Which row opens which kind of need, what deals with it, and which needs can be marked as seen. Pure."""
+"""Rules for needs: which row opens which kind, how a person can answer it, and which needs can be marked as
+seen. Pure."""
 
 from __future__ import annotations
 
@@ -43,37 +44,44 @@ NeedKind: TypeAlias = Literal[
     HandoffNeed,
 ]
 URGENCY: Final[tuple[NeedKind, ...]] = get_args(NeedKind)
-"""The order of needs without a deadline, the most urgent first."""
+"""The order of needs without a deadline, most urgent first."""
 NeedAnswer: TypeAlias = Literal[
     "approve", "reject", "reply", "choose", "merge", "compare", "edit", "resume", "message", "seen"
 ]
-"""What deals with a need: ``approve``, ``reject``, ``reply``, ``choose`` answer a request; ``merge`` settles
-a conflict; ``compare`` shows a diff; ``edit`` corrects a file; ``resume`` continues a stopped agent;
-``message`` writes to it; ``seen`` marks the need as seen."""
+"""A person's answer to a need.
+
+- ``approve``, ``reject``, ``reply``, ``choose``: answer a request.
+- ``merge``: settle a conflict.
+- ``compare``: show a diff.
+- ``edit``: correct a file.
+- ``resume``: continue a stopped agent.
+- ``message``: write to the agent.
+- ``seen``: mark the need as seen.
+"""
 
 EXPIRED: Final = "expired"
-"""The key of the need for all requests that expired."""
+"""The key of the single need for all expired requests."""
 UNREADABLE: Final = "unreadable"
-"""The key of the need for all rows that cannot be read."""
+"""The key of the single need for all rows that cannot be read."""
 TRIPWIRES: Final = frozenset({"agent_cannot_answer", "keys_not_typed"})
-"""The errors of decisions that somebody else attempted in a person's name."""
+"""The errors of decisions that somebody else attempted under a person's name."""
 _OPENED_BY_SYSTEM: Final[Mapping[str, NeedKind]] = {
     LOST: "lost",
     BUDGET_WARNING: "budget",
     PAUSE: "breaker",
     PEOPLE_LOST: "forged",
 }
-"""By the tool of a row of the actor ``system``."""
+"""The kind of need by tool, for rows of the actor ``system``."""
 _ENDED_BY_TIME: Final = '"outcome": "expired"'
 _FAILED: Final = '"status": "error"'
-"""In the detail of a step. Searched as text, because there are many steps and few fail."""
+"""Marks a failed step in its detail. Searched as text, because there are many steps and few fail."""
 
 
 def need_opened_by(row: Row) -> NeedKind | None:
     """Return the kind of need that ``row`` may open; None if it opens none.
 
-    Some needs depend on other rows as well. A refusal has to be repeated; an unchecked write has to replace
-    another actor's version; a conflict has to be open; a lost process has to have run something.
+    Some needs also depend on other rows. A refusal must be repeated. An unchecked write must replace another
+    actor's version. A conflict must be open. A lost process must have had unfinished work.
     """
     if row.actor == SYSTEM and row.tool in _OPENED_BY_SYSTEM:
         return _OPENED_BY_SYSTEM[row.tool]
@@ -81,7 +89,7 @@ def need_opened_by(row: Row) -> NeedKind | None:
         is_need = row.outcome == "conflict" or row.error in (ConfigInvalid.code, NOT_A_FILE)
         return "outside" if is_need else None
     if row.kind == "human" and row.version is None:
-        # People see their own refusals at once.
+        # People immediately see their own refusals.
         return "forged" if row.error in TRIPWIRES else None
     if row.outcome == "denied":
         return "denied"
@@ -103,8 +111,8 @@ def need_opened_by(row: Row) -> NeedKind | None:
 
 
 def need_key(kind: NeedKind, actor: str, row: Row) -> str:
-    """Return the key of a need, which is unique among the needs of its ``kind``. It names ``actor``, or the
-    subject of ``row``."""
+    """Return the key of a need, unique among the needs of its ``kind``. It contains ``actor``, or the subject
+    of ``row``."""
     if kind in ("failed", "message"):
         return actor
     if kind == "expired":
@@ -112,7 +120,7 @@ def need_key(kind: NeedKind, actor: str, row: Row) -> str:
     if kind == "unreadable":
         return UNREADABLE
     if kind == "forged":
-        # Whoever writes rows without the tools can write many. They are one need.
+        # A writer without the tools can write many rows. They are one need.
         return actor
     if kind == "denied":
         return f"{actor} {row.zone} {row.path}"
@@ -125,13 +133,13 @@ def need_key(kind: NeedKind, actor: str, row: Row) -> str:
 
 
 def is_acknowledgeable(kind: NeedKind, zone: Zone) -> bool:
-    """Return whether a person can mark a need of ``kind`` about a path in ``zone`` as seen. Conflicts have to
-    be settled and requests answered instead."""
+    """Return whether a person can mark a need of ``kind`` about a path in ``zone`` as seen. Conflicts must be
+    settled, and requests must be answered."""
     return zone in DELIVERED if kind == "outside" else kind not in ("conflict", "request")
 
 
 def need_answers(kind: NeedKind, row: Row) -> tuple[NeedAnswer, ...]:
-    """Return what deals with a need of ``kind`` that ``row`` opened, the usual answer first."""
+    """Return the possible answers to a need of ``kind`` that ``row`` opened, the usual answer first."""
     if kind == "request":
         return _REQUEST_ANSWERS.get(str(row.detail.get("kind")), ("reply", "reject"))
     if kind == "outside" and row.error == NOT_A_FILE:
@@ -164,5 +172,5 @@ _ANSWERS: Final[Mapping[NeedKind, tuple[NeedAnswer, ...]]] = {
 
 
 def _qualified_path(row: Row) -> str:
-    """Return a path that is unique among zones. The path of a shared file stays as it is."""
+    """Return a path that is unique among zones. The path of a shared file is returned unchanged."""
     return row.path if row.zone == SHARED_FILE_ZONE else f"{row.zone} {row.path}"

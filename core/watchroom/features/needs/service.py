@@ -1,4 +1,4 @@
-"""`Acknowledgements`: people mark needs as seen that nobody has to act on."""
+"""`Acknowledgements`: people mark needs as seen that require no action."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ class Acknowledgements:
     def acknowledge(self, call: CallContext, number: int, message: str) -> Row:
         """Record that the caller has seen the need that a row opened. Needs of later rows stay open.
 
-        - ``number``: the row that opened the need. It can also be a step of a process that was lost: the row
-          of that loss may not exist yet.
+        - ``number``: the row that opened the need. It can also be a step of a lost process, because the row
+          about the loss may not exist yet.
         - ``message``: stored in the note's row.
 
-        Return the note's row. Raise `NothingWaits` if the row opened no need, or one that needs an answer.
+        Return the note's row. Raise `NothingWaits` if the row opened no need, or a need that requires an
+        answer.
         """
         row = self._store.journal.row(number)
         need = _need_of(row)
@@ -35,7 +36,7 @@ class Acknowledgements:
             need = _need_of(row)
         if row is None or need is None or not is_acknowledgeable(need, row.zone):
             raise NothingWaits(row=number)
-        # The zone or the path of a damaged row can be anything, and would damage the note as well.
+        # The zone or path of a damaged row can be anything, and would also damage the note.
         zone: Zone
         zone, path = ("workspace", UNREADABLE) if need == "unreadable" else (row.zone, row.path)
         note = call.with_tool(SEEN).note(

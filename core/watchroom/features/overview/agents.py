@@ -1,4 +1,4 @@
-"""The agents: what each does, in which order people see them, and when they read their messages."""
+"""The agents: their status, their order on screen, and when they read their messages."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ from watchroom.kernel.rules.conflicts import ConflictView
 from watchroom.model import ENDED, Row, outcome_of
 
 Status: TypeAlias = Literal["waiting", "error", "lost", "unsupervised", "paused", "running", "idle", "done"]
-"""What an agent does, in the order in which people see agents: those that wait for a person or failed come
-before those that work. ``lost``: its process is not seen alive. ``unsupervised``: its client does something
-that no hook reports."""
+"""The status of an agent, in the order on screen: agents that wait for a person or failed come before agents
+that work.
+
+- ``lost``: its process is no longer alive.
+- ``unsupervised``: no hook reports its client's current work.
+"""
 _ORDER: Final[Mapping[Status, int]] = {status: at for at, status in enumerate(get_args(Status))}
 IDLE_SECONDS: Final = 30.0
 """Default seconds without a row of an agent after which it counts as idle."""
@@ -25,10 +28,10 @@ Reading: TypeAlias = Literal["now", "resumed", "next", "never"]
 
 
 class MessageReader(NamedTuple):
-    """When an agent reads a message that is sent now.
+    """The moment at which an agent would read a message that is sent now.
 
     - ``now``: before its next step.
-    - ``resumed``: when its session is resumed. ``hint`` is the command that resumes it, if known.
+    - ``resumed``: when its session is resumed. ``hint``: the command for that, if known.
     - ``next``: in its next session, because the current one was cancelled.
     - ``never``: it has ended, or its session takes no messages.
     """
@@ -38,8 +41,8 @@ class MessageReader(NamedTuple):
 
 
 class AgentView(NamedTuple):
-    """An agent, its operations and its newest session. Operations are its rows without the steps of sessions,
-    but with the calls of its client's own tools.
+    """An agent, its operations and its newest session. Operations are its rows except steps of sessions, plus
+    the calls of its client's own tools.
 
     - ``last``: its newest operation.
     - ``activity``: the number of operations in each bucket of 5 seconds.
@@ -49,50 +52,51 @@ class AgentView(NamedTuple):
     agent: Agent
     last: Row | None = None
     last_act: Row | None = None
-    """The newest operation that is not a reading."""
+    """The newest operation that is not a read."""
     rows: int = 0
     refused: int = 0
     client_calls: int = 0
     """The number of calls of its client's own tools."""
     client_edits: int = 0
-    """The number of such calls that wrote files."""
+    """The number of calls of its client's own tools that wrote files."""
     activity: Mapping[int, int] = MappingProxyType({})
     session: SessionView | None = None
     request: RequestView | None = None
     """The request that a person has to answer."""
     last_heard: int = 0
     is_lost: bool = False
-    """Whether the process that must continue its session is not seen alive."""
+    """Whether the process that must continue its session is no longer alive."""
     is_present: bool = True
-    """Whether the process of its session may still run. False once its lease was released or expired."""
+    """Whether the process of its session may still run. False after its lease was released or expired."""
     is_ended: bool = False
-    """Whether the agent was ended, or its parent, or its task."""
+    """Whether the agent, its parent or its task was ended."""
 
     @property
     def is_stopped(self) -> bool:
-        """Whether its process ended normally before its session did. The session can be resumed."""
+        """Whether the agent's process ended normally before its session ended. The session can be resumed."""
         return not self.is_present and not self.is_lost and self.is_unfinished
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether its session has not ended."""
+        """Whether the agent's session has not ended."""
         return self.session is not None and not self.is_ended and self.session.status not in ENDED
 
     @property
     def is_unsupervised(self) -> bool:
-        """Whether its client does something that no hook reports, so that nobody can hold it or ask."""
+        """Whether no hook reports the current work of the agent's client, so that its calls cannot be held or
+        approved."""
         return self.session is not None and self.is_unfinished and is_unsupervised(self.session.last)
 
     @property
     def is_thinking(self) -> bool:
-        """Whether its model is streaming an answer."""
+        """Whether the agent's model is streaming an answer."""
         streams = self.session.streams if self.session else None
         return streams is not None and (self.last is None or streams.seq > self.last.seq)
 
     def status(self, now: int, idle_after: float = IDLE_SECONDS) -> Status:
         """Return the status at ``now`` (nanoseconds since the epoch).
 
-        - ``idle``: nothing was heard of the agent for ``idle_after`` seconds, default 30.
+        - ``idle``: the agent had no row for ``idle_after`` seconds, default 30.
         - ``done``: its session or the agent itself has ended.
         """
         step = self.session.status if self.session else "idle"
@@ -116,12 +120,12 @@ class AgentView(NamedTuple):
         return "error" if self.last is not None and outcome_of(self.last) != "ok" else "running"
 
     def _is_run(self) -> bool:
-        """Return whether its session is at a step in a process that may be alive. Models can think for
+        """Return whether its session is in a step, in a process that may be alive. Models can think for
         minutes."""
         return self.session is not None and self.session.status == "running" and bool(self.session.presence)
 
     def _acted_since_session(self) -> bool:
-        """Return whether it acted after its newest session, without a session of the runtime."""
+        """Return whether it acted outside of the runtime after its newest session."""
         return self.session is not None and self.last is not None and self.last.seq > self.session.last.seq
 
 
@@ -132,8 +136,10 @@ def order_agents(views: Iterable[AgentView], now: int) -> tuple[AgentView, ...]:
 
 
 def find_reader(view: AgentView, hint: str = "") -> MessageReader:
-    """Return when the agent of ``view`` reads a message that is sent now. ``hint``: the command that resumes
-    a lost agent."""
+    """Return when the agent of ``view`` would read a message that is sent now.
+
+    ``hint``: the command that resumes a lost agent.
+    """
     session = view.session
     takes_none = session is None and not view.agent.task
     if view.is_ended or takes_none:
@@ -146,15 +152,17 @@ def find_reader(view: AgentView, hint: str = "") -> MessageReader:
 
 
 def is_being_settled(conflict: ConflictView, agent: AgentView | None) -> bool:
-    """Return whether ``agent``, whose write was refused, is still working. Usually it reads the file again
-    and writes it, which settles the conflict. That holds for agents with their own tools in a tree."""
+    """Return whether ``agent``, whose write was refused, still works in its tree with its own tools.
+
+    Such an agent usually reads the file and writes it again, which settles the conflict.
+    """
     if conflict.zone != REPO or agent is None or agent.session is None:
         return False
     return agent.session.status == "running" and not agent.is_lost
 
 
 class AgentProjection:
-    """The registered agents, and what each did. Takes all rows in order."""
+    """The registered agents and their operations. Takes all rows in order."""
 
     DERIVED: ClassVar[Mapping[str, object]] = {}
     """Attributes that a snapshot leaves out (see `watchroom.features.overview.fold_state`)."""
@@ -167,7 +175,7 @@ class AgentProjection:
         self._agents = {agent.id: _register(self._agents.get(agent.id), agent) for agent in agents}
 
     def apply(self, row: Row, *, is_reading: bool) -> None:
-        """Apply ``row``, an operation. ``is_reading``: it changed nothing."""
+        """Apply ``row``, an operation. ``is_reading``: it is a read, which changed nothing."""
         view = self._agents.get(row.actor)
         if view is None:
             return
@@ -200,7 +208,7 @@ class AgentProjection:
                 self._agents[agent] = view._replace(request=asked)
 
     def apply_session(self, row: Row, session: SessionView) -> None:
-        """Apply ``row``, a step of ``session``, the newest one of its agent."""
+        """Apply ``row``, a step of ``session``, which is its agent's newest session."""
         view = self._agents.get(row.actor)
         if view is None:
             return
@@ -230,7 +238,7 @@ class AgentProjection:
 
 
 def _register(known: AgentView | None, agent: Agent) -> AgentView:
-    """Return the view of ``agent`` as it is registered now. An agent that ended begins again with a new
+    """Return the view of ``agent`` with its current registration. An ended agent starts again with a new
     task."""
     if known is None:
         return AgentView(agent)

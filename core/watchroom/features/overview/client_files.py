@@ -12,18 +12,18 @@ from watchroom.features.trees.view import find_row_path
 from watchroom.model import Row
 
 MAX_FILES: Final = 1000
-"""The number of files that are kept, those that were edited last."""
+"""Maximum number of files that are kept. The most recently edited files are kept."""
 _MAX_AGENTS: Final = 20
 
 
 class ClientFile(NamedTuple):
     """A file that agents edited with their clients' own tools. It has no versions.
 
-    - ``path``: relative to ``folder``, if it is in that.
-    - ``folder``: where the agent's session began.
+    - ``path``: relative to ``folder`` if the file is in it, else absolute.
+    - ``folder``: the folder in which the agent's session began.
     - ``row``: the newest edit.
     - ``edits``: the number of edits.
-    - ``agents``: those who made them, the last one first.
+    - ``agents``: the agents that made them, the last editor first.
     """
 
     path: str
@@ -34,8 +34,7 @@ class ClientFile(NamedTuple):
 
 
 class ClientFileProjection:
-    """The files that agents edited last with their clients' own tools. Takes the rows of client calls in
-    order."""
+    """The files that agents edited with their clients' own tools. Takes the rows of client calls in order."""
 
     DERIVED: ClassVar[Mapping[str, object]] = {
         "_changed": True,
@@ -52,7 +51,7 @@ class ClientFileProjection:
         self._versioned: Sequence[SharedFile] = ()
 
     def apply(self, row: Row, call: ClientCall) -> None:
-        """Apply ``row``, with which ``call`` ended."""
+        """Apply ``row``, which ended ``call``."""
         if not call.is_edit:
             return
         for path in call.paths:
@@ -66,8 +65,10 @@ class ClientFileProjection:
         self._changed = True
 
     def current(self, trees: Sequence[Tree], versioned: Sequence[SharedFile]) -> tuple[ClientFile, ...]:
-        """Return the files by path, without those in ``trees`` that are ``versioned``. Return the same object
-        if none changed."""
+        """Return the files by path. Return the same object if none changed.
+
+        Files in ``trees`` that are ``versioned`` are left out.
+        """
         if self._changed or versioned is not self._versioned:
             self._changed, self._versioned = False, versioned
             known = {each.path for each in versioned}

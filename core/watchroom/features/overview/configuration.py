@@ -1,4 +1,4 @@
-"""The configuration that is in effect after the applied rows."""
+"""The configuration in effect after the applied rows."""
 
 from __future__ import annotations
 
@@ -31,20 +31,24 @@ class ConfigProjection:
 
     def __init__(self) -> None:
         self._written: Row | None = None
-        """The newest valid version of the file."""
+        """The newest valid version of the config file."""
         self._signed: Row | None = None
         self._budgets: Row | None = None
-        """The newest budget since the settings were signed."""
+        """The newest budget row since the settings were signed."""
         self._is_valid = True
         self._config: Config | None = None
-        """The config of that version, None if it was not read yet."""
+        """The config of the newest valid version, None if it was not read yet."""
         self._settings: Config | None = None
         self._is_read = False
         """Whether the signed settings were read."""
 
     def apply(self, row: Row, flaw: str, content: _Content) -> Config | None:
-        """Apply ``row``, a version. It does not count if it has a ``flaw``. ``content`` returns the content
-        of a row. Return the new config, None if it did not change."""
+        """Apply ``row``, a version of the config file or of the settings. Return the new config, None if it
+        did not change.
+
+        - ``flaw``: if not empty, the version does not count.
+        - ``content``: returns the content of a row.
+        """
         try:
             if row.zone == "config":
                 self._is_valid = False
@@ -53,18 +57,21 @@ class ConfigProjection:
             elif flaw or not self._take_settings(row, content):
                 return None
         except (ConfigInvalid, JournalDamaged):
-            # The last valid one holds until it is mended.
+            # The last valid version stays in effect until the file is corrected.
             return None
         written, settings = self._read(content)
         return with_settings(written, settings)
 
     def find_unsigned(self, content: _Content) -> tuple[Row, tuple[str, ...]] | None:
-        """Return the version of the file that differs from the signed settings, and the names of those
-        settings. Return None if there is no difference. ``content`` returns the content of a row."""
+        """Return the version of the config file if it differs from the signed settings, and the names of the
+        settings that differ. None if there is no difference.
+
+        ``content``: returns the content of a row.
+        """
         try:
             written, settings = self._read(content)
         except (ConfigInvalid, JournalDamaged):
-            # `verify` names a row whose content was damaged after it had counted.
+            # `verify` reports a row whose content was damaged after it took effect.
             return None
         unsigned = find_unsigned(written, settings)
         return (self._written, unsigned) if unsigned and self._written is not None else None
@@ -73,7 +80,7 @@ class ConfigProjection:
         """Return the numbers of the rows whose contents `apply` reads for ``row``."""
         if row.zone not in CONFIG_ZONES:
             return []
-        # What a version of the settings changes is read with those that it changes.
+        # Read the content of a new version together with the contents that it is compared with.
         settings = (self._signed, self._budgets) if row.zone == SETTINGS_ZONE or not self._is_read else ()
         known = (self._written if self._config is None else None, *settings)
         return [row.seq, *(each.seq for each in known if each is not None)]

@@ -1,4 +1,4 @@
-"""The fold: applies rows in order, and gives the `Model` of all rows so far.
+"""The fold: applies rows in order, and returns the `Model` of all rows so far.
 
 The cost of a row does not depend on the number of rows before it.
 """
@@ -52,12 +52,12 @@ RECENT: Final = 400
 """The number of newest rows in the model."""
 
 FORMAT: Final = 10
-"""The format of `Fold.dump`. Raise it when a projection keeps something else, or when rows get another
-meaning: older snapshots are then made again."""
+"""The format of `Fold.dump`. Increase it when a projection keeps other data, or when rows get another
+meaning. Older snapshots are then written again."""
 _READ_BY_COLUMNS: Final[frozenset[Zone]] = frozenset(
     {SHARED_FILE_ZONE, BOARD_ZONE, HANDOFF_ZONE, DOCUMENT_ZONE, REPO}
 )
-"""Zones whose projections read only the columns of a row, not its detail."""
+"""Zones whose projections read only the columns of a row, and not its detail."""
 _OWN: Final = "fold"
 _NOT_KEPT: Final = frozenset({"_contents", "_lookup", "_by_zone", "_model"})
 _log = logging.getLogger("watchroom")
@@ -72,16 +72,16 @@ class Fold:
       projections that read nothing but its columns apply it.
     - A step of a session goes to tasks, usage, budgets, processes, sessions and needs.
     - A call of a client's own tool is a step and an operation. It also goes to agents and client files.
-    - Every other row is an operation. `_apply_operation` shows which projections apply it. Those of one zone
-      are in ``_by_zone``.
+    - Every other row is an operation. `_apply_operation` shows which projections apply it. Projections of a
+      single zone are in ``_by_zone``.
 
-    No row ends the fold. Damage is found before any projection applies the row, so that such a row is never
-    half applied. `apply` catches every other exception that a row causes, because this is the one place that
-    isolates faults of projections. Such a fault is a defect: projections that come earlier have applied the
-    row. It is logged with its traceback and becomes the same need.
+    No row can stop the fold. Damage is found before any projection applies the row, so a damaged row is never
+    half applied. `apply` also catches every other exception: this is the only place that isolates faults of
+    projections. Such a fault is a bug, because earlier projections have already applied the row. It is logged
+    with its traceback, and becomes the same need.
 
-    - ``content``: returns the content of a row by its number. It is used for the config, for requests and
-      their answers, and for signed decisions.
+    - ``content``: returns the content of a row by its number. Used for the config, for requests and their
+      answers, and for signed decisions.
     - ``lookup``: returns a row by its number. By default no signed decision counts.
 
     Example::
@@ -130,7 +130,7 @@ class Fold:
         self._config = ConfigProjection()
         self._needs = NeedProjection()
         self._waiting: tuple[ConflictView, ...] = ()
-        """The conflicts that people have to settle."""
+        """The conflicts that people must settle."""
         self._model = Model()
         self._by_zone: dict[Zone, Callable[[Row], None]] = {
             SHARED_FILE_ZONE: self._files.apply,
@@ -148,7 +148,7 @@ class Fold:
     def load(
         cls, content: Callable[[int], str | None], lookup: Callable[[int], Row | None], dumped: Json
     ) -> Self:
-        """Return the fold that was ``dumped``. ``content`` and ``lookup`` are those of a new fold. Raise
+        """Return the fold that was ``dumped``. ``content`` and ``lookup``: as for a new fold. Raise
         ValueError if ``dumped`` is not a fold, or has another `FORMAT`."""
         if not isinstance(dumped, Mapping) or dumped.get("format") != FORMAT:
             raise ValueError("a fold of another format")
@@ -165,8 +165,8 @@ class Fold:
         return fold
 
     def dump(self) -> dict[str, Json]:
-        """Return the state of the fold as JSON, from which `load` makes an equal fold. A row is written once,
-        and contents are not written."""
+        """Return the state of the fold as JSON, for `load`. Each row is written once. Contents are not
+        written."""
         return {"format": FORMAT, **dump_state(self._state())}
 
     def _state(self) -> State:
@@ -190,7 +190,7 @@ class Fold:
         return self._newest[-1] if self._newest else None
 
     def apply(self, rows: Iterable[Row]) -> None:
-        """Apply ``rows``, the next ones in order."""
+        """Apply ``rows``, which must be the next rows in order."""
         for row in rows:
             of_tree = [row.seq] if row.zone == TREE and row.version is not None else []
             self._contents.load([*self._config.contents_needed(row), *of_tree])
@@ -214,8 +214,10 @@ class Fold:
                 self._needs.open_unreadable(row, "damage_fault")
 
     def _begin(self, row: Row) -> None:
-        """Count ``row``. Later code must not read from the journal: an outage then leaves no row half
-        applied, and the caller can apply the same row again."""
+        """Count ``row``. Code after this must not read from the journal.
+
+        So no row is half applied if the journal fails, and the caller can apply the same row again.
+        """
         self._seq = row.seq
         self._time = row.time
         outcome = outcome_of(row)
@@ -224,8 +226,8 @@ class Fold:
         self._timeline.apply(row)
 
     def _apply_damaged(self, row: Row, damage: DamageRule) -> None:
-        """Apply the columns of ``row``, whose detail cannot be read because of ``damage``. It decides
-        nothing, but its path has a new version."""
+        """Apply the columns of ``row``, whose detail cannot be read because of ``damage``. The row takes no
+        effect, but its path has a new version."""
         flaw = ""
         if row.zone in SHARED:
             flaw = self._decisions.apply(row, self._contents.find, self._lookup)
@@ -233,7 +235,7 @@ class Fold:
         self._needs.open_unreadable(row, damage)
         self._show(row)
         if row.zone in SHARED:
-            # The services decide by the same columns.
+            # The services also decide by these columns.
             self._conflicts.apply(row if takes_effect(row, flaw) else as_undecided(row))
         if row.zone in _READ_BY_COLUMNS:
             self._by_zone[row.zone](row)
@@ -243,7 +245,7 @@ class Fold:
 
     def _apply_step(self, row: Row) -> None:
         if row.tool == IDENTIFY:
-            # Signed decisions name the workspace by its id, which Watchroom may have given it.
+            # Signed decisions contain the workspace's id, which Watchroom may have assigned.
             self._decisions.apply(row, self._contents.find, self._lookup)
         self._begin(row)
         self._seal = _newest_seal(self._seal, row)
@@ -270,7 +272,7 @@ class Fold:
         self._begin(row)
         self._show(row)
         counts = takes_effect(row, flaw)
-        # A decision that does not count settles, resumes and ends nothing.
+        # A decision that does not count does not settle, resume or end anything.
         counting = row if counts else as_undecided(row)
         if is_reported(row, flaw):
             self._needs.open_forged(row, flaw)
@@ -291,7 +293,7 @@ class Fold:
             self._agents.end(agent)
 
     def _show(self, row: Row) -> None:
-        """Add ``row`` to the lists of recent rows, and to what its agent did."""
+        """Add ``row`` to the lists of recent rows, and to its agent's operations."""
         reading = is_reading(row)
         self._recent.append(row)
         readings = int(reading)
@@ -310,8 +312,8 @@ class Fold:
         self._agents.apply_request(row)
 
     def _apply_to_workspace(self, row: Row) -> None:
-        """Apply ``row``. If a process died, its agents and commands are lost until another process resumes
-        them."""
+        """Apply ``row``. If it reports a dead process, mark its agents and commands as lost until another
+        process resumes them."""
         if not is_loss(row):
             return
         work = self._processes.current().get(row.path)
@@ -345,7 +347,7 @@ class Fold:
         self._budgets.register(config.budgets, agents)
 
     def model(self) -> Model:
-        """Return the model of all rows so far. Parts that did not change are the same objects as before."""
+        """Return the model of all rows so far. Unchanged parts are the same objects as before."""
         if self._model.seq == self._seq:
             return self._model
         conflicts = self._conflicts.current()
@@ -356,7 +358,7 @@ class Fold:
         trees, tree_files = self._trees.current(), self._tree_files.current(conflicts)
         known = {each.agent.id: each for each in agents} if conflicts else {}
         waiting = tuple(each for each in conflicts if not is_being_settled(each, known.get(each.actor)))
-        # The same object if nothing changed, because needs are compared by it.
+        # Keep the same object if nothing changed, because the needs compare it by identity.
         self._waiting = self._waiting if waiting == self._waiting else waiting
         self._model = Model(
             seq=self._seq,
@@ -398,15 +400,18 @@ class Fold:
 
 
 class _Contents:
-    """The contents of rows, by ``content``. `load` reads before a row changes any projection: an outage of
-    the journal then leaves no row half applied, and the caller can apply the same row again."""
+    """The contents of rows, returned by ``content``.
+
+    `load` reads them before a row changes any projection. So no row is half applied if the journal fails, and
+    the caller can apply the same row again.
+    """
 
     def __init__(self, content: Callable[[int], str | None]) -> None:
         self._content = content
         self._loaded: dict[int, str | JournalDamaged | None] = {}
 
     def load(self, numbers: Iterable[int]) -> None:
-        """Read the contents of the rows ``numbers``. Raise `JournalError` if the journal cannot be asked."""
+        """Read the contents of the rows ``numbers``. Raise `JournalError` if the journal fails."""
         self._loaded = {number: self._fetch(number) for number in numbers}
 
     def read(self, number: int) -> str | None:
@@ -429,7 +434,7 @@ class _Contents:
 
 
 def _newest_seal(before: SealView | None, row: Row) -> SealView | None:
-    """Return the newest seal after ``row``; ``before`` was the newest until then. `verify` checks seals."""
+    """Return the newest seal after ``row``. ``before``: the newest seal before it. `verify` checks seals."""
     if row.tool != CHECKPOINT or not is_of_journal(row):
         return before
     body = row.detail.get("checkpoint")

@@ -1,4 +1,4 @@
-"""The state of a fold as JSON, and back. A row is written once, however many parts refer to it.
+"""Converts the state of a fold to JSON and back. A row is written once, even if many parts refer to it.
 
 All attributes of a part are written, except those in its ``DERIVED``, which get a fixed value after loading.
 New attributes are therefore kept without further code.
@@ -95,7 +95,7 @@ def dump_state(state: State) -> dict[str, Json]:
 
 
 def load_state(dumped: Json) -> State:
-    """Return the state that `dump_state` wrote as ``dumped``. Raise ValueError for anything else."""
+    """Return the state that `dump_state` wrote as ``dumped``. Raise ValueError for any other value."""
     try:
         written = cast("dict[str, Any]", dumped)
         decoder = _Decoder(written["rows"])
@@ -115,7 +115,7 @@ class _Encoder:
         return [list(row) for row in self._rows]
 
     def encode(self, value: Any) -> Json:
-        """Return ``value`` as JSON. A list begins with the name of the type that it stands for."""
+        """Return ``value`` as JSON. A list begins with the name of the collection type."""
         kind = type(value)
         if value is None or kind in (str, int, float, bool):
             return cast("Json", value)

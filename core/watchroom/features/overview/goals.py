@@ -1,4 +1,4 @@
-"""Goals: states of an agent that a script can wait for, by the model that the dashboard shows."""
+"""Goals: states of an agent that a script can wait for. They are derived from the dashboard's model."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ Goal: TypeAlias = Literal["waiting", "idle", "ended"]
 
 - ``waiting``: it waits for a person.
 - ``idle``: its turn is over, or it has nothing to do.
-- ``ended``: its session has ended, or its process is not seen alive.
+- ``ended``: its session has ended, or its process is no longer alive.
 """
 GOALS: Final[tuple[Goal, ...]] = get_args(Goal)
 Ending: TypeAlias = Literal["done", "error", "cancelled", "lost", "ended"]
 """How a session ended.
 
 - ``done``, ``error``, ``cancelled``: the status of the session.
-- ``lost``: its process is not seen alive.
-- ``ended``: its agent or its task was ended first.
+- ``lost``: its process is no longer alive.
+- ``ended``: its agent or its task was ended before it.
 """
 
 
 class GoalState(NamedTuple):
     """The state of an agent at one moment.
 
-    - ``reached``: the first of the wanted goals that holds, None if none does.
-    - ``status``: the status that the dashboard shows.
-    - ``ending``: how its newest session ended, None if it has not.
+    - ``reached``: the first of the given goals that is reached, None if none is.
+    - ``status``: the status on the dashboard.
+    - ``ending``: how its newest session ended, None if it has not ended.
     - ``session``: the path of its newest session, empty if it has none.
     - ``requests``: its open requests to people, oldest first.
     - ``next_change``: when the state may change without a row, in nanoseconds since the epoch; None for
@@ -46,7 +46,7 @@ class GoalState(NamedTuple):
 
 
 def find_state(model: Model, agent: str, goals: tuple[Goal, ...], now: int) -> GoalState | None:
-    """Return the state of an agent, None if it is not registered.
+    """Return the state of an agent, None if the agent is not registered.
 
     Args:
         model: The model, with the presence of processes.
@@ -59,7 +59,7 @@ def find_state(model: Model, agent: str, goals: tuple[Goal, ...], now: int) -> G
         return None
     status, ending = view.status(now), find_ending(view)
     asked = [each for each in reversed(model.requests) if each.agent == agent and not each.has_expired(now)]
-    # Nobody continues with the answer if the agent has ended or its process is lost.
+    # Nobody processes the answer if the agent has ended or its process is lost.
     requests = () if view.is_ended or view.is_lost else tuple(asked)
     holds = {
         "waiting": status == "waiting" or bool(requests),
@@ -79,8 +79,10 @@ def find_state(model: Model, agent: str, goals: tuple[Goal, ...], now: int) -> G
 
 
 def find_ending(view: AgentView) -> Ending | None:
-    """Return how the newest session of ``view`` ended, None if it has not ended. A session whose process
-    ended normally can be resumed, and has not ended."""
+    """Return how the newest session of ``view`` ended, None if it has not ended.
+
+    A session whose process ended normally can be resumed, so it has not ended.
+    """
     status = view.session.status if view.session is not None else "idle"
     if status == "done" or status == "error" or status == "cancelled":
         return status

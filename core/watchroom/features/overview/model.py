@@ -1,4 +1,5 @@
-"""The model: one moment of a workspace, as people see it. Immutable; unchanged parts are the same objects."""
+"""The model: the state of a workspace at one moment, as people see it. Immutable; unchanged parts are the
+same objects."""
 
 from __future__ import annotations
 
@@ -31,29 +32,29 @@ from watchroom.model import Outcome, Row, Zone
 
 
 class Need(NamedTuple):
-    """Something that waits for a person. ``key`` identifies it among the open needs of its kind."""
+    """An item that waits for a person. ``key``: its id among the open needs of its kind."""
 
     kind: NeedKind
     key: str
     row: Row
-    """The newest row about it."""
+    """The newest row about the need."""
     against: str = ""
-    """The other party: the author of the current version, the author whose version was replaced, or the
-    receiver. For lost processes and expired requests: the agents, separated by commas."""
+    """The other party of the need. For a conflict, the author of the current or the replaced version. For a
+    handoff, the receiver. For lost processes and expired requests, the agents, separated by commas."""
     times: int = 1
     since: int = 0
-    """The row that opened it. A need that comes again has another one."""
+    """The row that opened the need. A need that is opened again has another row."""
     opened_at: int = 0
-    """When it was opened, in nanoseconds since the epoch."""
+    """The time at which the need was opened, in nanoseconds since the epoch."""
     deadline: int | None = None
-    """When it can no longer be dealt with, in nanoseconds since the epoch; None if there is no limit."""
+    """The deadline for an action, in nanoseconds since the epoch; None if there is none."""
     work: OpenWork = OpenWork()
     """The unfinished work of a lost process."""
     paths: int = 1
-    """The number of files. External edits that were found together are one need; ``row`` is the first of
-    them."""
+    """The number of files. External edits that were found together are one need, and ``row`` is the first
+    edit."""
     folder: str = ""
-    """The workspace's folder as the reader opened it, empty if it is not known."""
+    """The workspace's folder as the reader opened it, empty if unknown."""
 
     @property
     def identity(self) -> tuple[NeedKind, str, int]:
@@ -62,7 +63,8 @@ class Need(NamedTuple):
 
     @property
     def agent(self) -> str:
-        """The agent that caused it, or that does not act. The first one of several, empty if none."""
+        """The agent that caused the need, or that should act. The first of several agents; empty if there is
+        none."""
         if self.kind in ("lost", "expired"):
             return self.against.partition(", ")[0]
         if self.kind == "breaker":
@@ -71,8 +73,11 @@ class Need(NamedTuple):
 
     @property
     def resume(self) -> ResumeCommand:
-        """The command that resumes a lost process. The process only chooses the form: each part is checked
-        and quoted. If the process chose none, the command takes over an agent's session, or a task."""
+        """The command that resumes a lost process, checked and quoted.
+
+        The process only recorded the command's form. If it recorded none, the command takes over an agent's
+        session or a task.
+        """
         if self.kind != "lost":
             return ResumeCommand()
         return find_resume_command(self.row.message, self.work.agents, self.work.tasks, self.folder)
@@ -84,18 +89,20 @@ class Need(NamedTuple):
 
     @property
     def answers(self) -> tuple[NeedAnswer, ...]:
-        """How a person can deal with it, the usual answer first."""
+        """The possible answers of a person, the usual answer first."""
         return need_answers(self.kind, self.row)
 
     @property
     def is_acknowledgeable(self) -> bool:
-        """Whether a person can close it by looking at it. A conflict has to be settled."""
+        """Whether a person can close the need by marking it as seen. A conflict must be settled."""
         return is_acknowledgeable(self.kind, self.row.zone)
 
 
 def order_needs(needs: Iterable[Need]) -> tuple[Need, ...]:
-    """Return ``needs`` in the order in which a person should look at them: those with a deadline first, by
-    deadline; then by `URGENCY`, the oldest first."""
+    """Return ``needs`` in the order in which a person should handle them.
+
+    Needs with a deadline come first, by deadline. The others follow by `URGENCY`, then oldest first.
+    """
     return tuple(sorted(needs, key=_order_of))
 
 
@@ -104,8 +111,10 @@ def _order_of(need: Need) -> tuple[bool, int, int, int, int]:
 
 
 class SealView(NamedTuple):
-    """The newest seal of the journal. It covers the first ``size`` leaves, the last of which is ``row``.
-    ``root`` is the first eight hex digits of its root."""
+    """The newest seal of the journal. It covers the first ``size`` leaves, and ``row`` is the last of them.
+
+    ``root``: the first eight hex digits of its root.
+    """
 
     size: int
     row: int
@@ -113,7 +122,8 @@ class SealView(NamedTuple):
 
 
 class ActivityEntry(NamedTuple):
-    """A line of the activity list: ``row``, or the newest of several ``readings`` in succession."""
+    """A line of the activity list: ``row``, or several successive reads (``readings``), of which ``row`` is
+    the newest."""
 
     row: Row
     readings: int = 0
@@ -133,10 +143,10 @@ class Model(NamedTuple):
     ended_requests: tuple[RequestView, ...] = ()
     """The newest requests that have ended, newest first."""
     recent: tuple[Row, ...] = ()
-    """The newest operations, newest first. Steps of sessions are left out, except those that end a call of a
-    client's own tool."""
+    """The newest operations, newest first. Of the steps of sessions, only the ends of calls of clients' own
+    tools are included."""
     activity_log: tuple[ActivityEntry, ...] = ()
-    """The newest operations, newest first, with successive readings as one entry. It goes further back than
+    """The newest operations, newest first, with successive reads as one entry. It goes further back than
     ``recent``."""
     newest: tuple[Row, ...] = ()
     """The newest rows of any kind, newest first."""
@@ -151,7 +161,7 @@ class Model(NamedTuple):
     buffers: tuple[BufferView, ...] = ()
     """The open buffers, by agent and name."""
     files: tuple[SharedFile, ...] = ()
-    """By path."""
+    """The shared files, by path."""
     trees: tuple[Tree, ...] = ()
     """The working trees of the repository, by id. Empty outside of a repository."""
     tries: Mapping[str, Row] = MappingProxyType({})
@@ -159,27 +169,29 @@ class Model(NamedTuple):
     predictions: Mapping[tuple[str, str], Prediction] = MappingProxyType({})
     """The conflicts that a merge of two trees would have, by the trees' ids."""
     comments: tuple[TreeComment, ...] = ()
-    """What people say of lines that agents changed in working trees, the oldest first."""
+    """People's comments on lines that agents changed in working trees, oldest first."""
     tree_files: tuple[SharedFile, ...] = ()
-    """The files of working trees that have versions, by the paths of their rows."""
+    """The files with versions in working trees, by the paths of their rows."""
     client_files: tuple[ClientFile, ...] = ()
-    """The files that agents edited last with their clients' own tools, by path. They have no versions."""
+    """The files that agents edited most recently with their clients' own tools, by path. They have no
+    versions."""
     documents: tuple[DocumentView, ...] = ()
-    """By name."""
+    """The realtime documents, by name."""
     boards: tuple[BoardView, ...] = ()
-    """By name."""
+    """The whiteboards, by name."""
     work: Mapping[str, OpenWork] = MappingProxyType({})
     """The unfinished work of each process, by its lease."""
     usage: UsageView = UsageView()
-    """What agents used."""
+    """The usage of agents."""
     budgets: tuple[BudgetUse, ...] = ()
-    """The use of the budgets of the team, of tasks and of agents, the most used first."""
+    """The use of the budgets of the team, of tasks and of agents, most used first."""
     leases: Mapping[str, Row] = MappingProxyType({})
-    """The newest lock of each board that was not released, by the board's name. It may have expired."""
+    """The newest lock of each board that was not released, by the board's name. The lock may have expired."""
     stopped: Mapping[str, int] = MappingProxyType({})
-    """The agents that a person paused together and nobody has resumed, each with the row of the pause."""
+    """The agents that a person paused together and that nobody has resumed, each with the row of the
+    pause."""
     timeline: TimelineView = TimelineView()
-    """How busy the workspace was since the first row, and when something happened that people look for."""
+    """The amount of activity since the first row, and the times of notable events."""
     people: People = People()
     """The enrolled people."""
     seal: SealView | None = None
@@ -188,7 +200,7 @@ class Model(NamedTuple):
     activity: Mapping[int, int] = MappingProxyType({})
 
     def heads_of(self, zone: Zone) -> tuple[SharedFile, ...] | tuple[BoardView, ...]:
-        """Return the current versions in ``zone``, one in which several agents write."""
+        """Return the current versions in ``zone``, a zone in which several agents write."""
         if zone == BOARD_ZONE:
             return self.boards
         return self.tree_files if zone == REPO else self.files
@@ -214,7 +226,7 @@ class Model(NamedTuple):
         return next((view for view in self.agents if view.agent.id == agent_id), None)
 
     def message_reader(self, agent_id: str) -> MessageReader:
-        """Return when the agent ``agent_id`` reads a message that is sent now; ``never`` if it is not
+        """Return when the agent ``agent_id`` would read a message that is sent now; ``never`` if it is not
         registered."""
         view = self.agent(agent_id)
         lost = (need for need in self.needs if need.kind == "lost" and agent_id in need.work.agents)
@@ -228,12 +240,12 @@ STALLED_SECONDS: Final = 300.0
 
 
 def urgent_needs(model: Model, now: int) -> tuple[Need, ...]:
-    """Return the needs of ``model`` that a person should look at by ``now`` (nanoseconds since the epoch), in
-    the order of `order_needs`.
+    """Return the needs of ``model`` for a person at ``now`` (nanoseconds since the epoch), in the order of
+    `order_needs`.
 
-    All code that counts or lists needs calls this, so that the figures agree. Handoffs that may still wait
-    and requests that have expired are left out. An agent that ignores its handoffs is one need of the kind
-    ``stalled``, which replaces the oldest of them.
+    All code that counts or lists needs must call this, so that the numbers agree. Handoffs that may still
+    wait and expired requests are left out. An agent that ignores its handoffs is one need of the kind
+    ``stalled``, which replaces its oldest overdue handoff.
     """
     horizon = now - int(HANDOFF_OVERDUE_SECONDS * 1e9)
     urgent = [
@@ -246,7 +258,8 @@ def urgent_needs(model: Model, now: int) -> tuple[Need, ...]:
 
 
 def _stalled(model: Model, late: Sequence[Need], now: int) -> list[Need]:
-    """Return, for each agent that ignores its ``late`` handoffs, the oldest of them as a need."""
+    """Return one need for each agent that ignores its overdue handoffs ``late``. The need is for the oldest
+    handoff."""
     horizon = now - int(STALLED_SECONDS * 1e9)
     waiting: dict[str, Need] = {}
     for need in late:

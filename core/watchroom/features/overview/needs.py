@@ -1,4 +1,4 @@
-"""What waits for a person: needs that some rows open and others close."""
+"""Needs: items that wait for a person. Some rows open them, and other rows close them."""
 
 from __future__ import annotations
 
@@ -22,21 +22,22 @@ from watchroom.kernel.zones import DELIVERED, SHARED
 from watchroom.model import CANCEL, MESSAGE, OUTSIDE, RESUME, SEEN, SET_BUDGET, Row
 
 REPEATED_REFUSALS: Final = 3
-"""The number of successive refusals of one path that make a need."""
+"""The number of successive refusals of one path that open a need."""
 MAX_COUNTED_PATHS: Final = 50
-"""The number of paths of which an agent's refusals are counted, those that it tried last."""
+"""Maximum number of paths per agent whose refusals are counted. The most recently tried paths are kept."""
 
 
 MAX_SEPARATE_EDITS: Final = 3
-"""The maximum number of external edits found together that are separate needs."""
+"""Maximum number of external edits found together that are separate needs."""
 TOGETHER_NS: Final = 10 * 10**9
-"""The maximum time between two external edits that were found together, in nanoseconds."""
+"""Maximum time between two external edits that were found together, in nanoseconds."""
 
 
 class NeedProjection:
-    """The open needs. A need closes when it is dealt with, and not before.
+    """The open needs. A need stays open until somebody deals with it.
 
-    Needs for conflicts and requests are made from those that are open; the others are kept here.
+    Needs for conflicts and requests are derived from the open conflicts and requests. Other needs are kept
+    here.
     """
 
     DERIVED: ClassVar[Mapping[str, object]] = {
@@ -51,10 +52,11 @@ class NeedProjection:
     def __init__(self) -> None:
         self._open: dict[NeedKind, dict[str, Need]] = {kind: {} for kind in URGENCY}
         self._refusals: dict[str, dict[str, int]] = {}
-        """By agent and path, since the agent's last success. The path that was tried last comes last."""
+        """The refusals by agent and path since the agent's last success. The most recently tried path comes
+        last."""
         self._authors: dict[str, str] = {}
         self._expired: list[Row] = []
-        """The ends of requests that expired since a person looked."""
+        """The ends of requests that expired since a person last acknowledged them."""
         self._work: Mapping[str, OpenWork] = MappingProxyType({})
         self._current: tuple[Need, ...] = ()
         self._conflicts: tuple[ConflictView, ...] = ()
@@ -62,18 +64,18 @@ class NeedProjection:
         self._changed = False
         self._task_of: Mapping[str, str] = MappingProxyType({})
         self._bursts: dict[str, list[tuple[int, int]]] = {}
-        """By zone and checkout: for external edits found together, the row of the first and the time of the
+        """External edits found together, by zone and checkout: the row of the first edit, and the time of the
         last."""
 
     def register(self, agents: Iterable[Agent]) -> None:
-        """Replace the registered agents by ``agents``. An agent is lost with its task."""
+        """Replace the registered agents by ``agents``, because an agent is lost together with its task."""
         self._task_of = {agent.id: agent.task for agent in agents if agent.task}
 
     def apply(self, row: Row, *, counts: bool = True, is_known: bool = False) -> None:
         """Apply ``row``, an operation.
 
-        - ``counts``: whether it may close needs. A decision without the needed signature does not count.
-        - ``is_known``: it is already a need as a forged decision, and opens no other.
+        - ``counts``: whether it can close needs. A decision without a required signature does not count.
+        - ``is_known``: it is already a need as a forged decision, and opens no second need.
         """
         if counts:
             self._close_by(row)
@@ -106,12 +108,14 @@ class NeedProjection:
         self._add("outside", row._replace(error=ConfigInvalid.code))
 
     def open_unsigned_settings(self, row: Row, names: Iterable[str]) -> None:
-        """Open a need because the config file of ``row`` differs from the signed settings in ``names``. It
-        closes when they are signed, or the file agrees."""
+        """Open a need because the config file of ``row`` differs from the signed settings in ``names``.
+
+        It closes when the settings are signed, or when the file equals them again.
+        """
         self._add("outside", row._replace(error=SettingsUnsigned.code), ", ".join(names))
 
     def close_unsigned_settings(self) -> None:
-        """Close the need: the config file agrees with the signed settings."""
+        """Close the need, because the config file equals the signed settings."""
         for key, need in [*self._open["outside"].items()]:
             if need.row.error == SettingsUnsigned.code:
                 self._close("outside", key)
@@ -125,7 +129,7 @@ class NeedProjection:
         self._add("unreadable", row._replace(error=rule))
 
     def apply_step(self, row: Row) -> None:
-        """Apply ``row``, a step of a session. A session that failed is a need until it continues."""
+        """Apply ``row``, a step of a session. A failed session is a need until it continues."""
         if row.version is None:
             return
         if need_opened_by(row) == "failed":
@@ -140,8 +144,10 @@ class NeedProjection:
         self._close_denied(agent)
 
     def lose(self, row: Row, work: OpenWork, opened_at: int) -> None:
-        """Open a need because a process died, as ``row`` says, with unfinished ``work``. ``opened_at`` is the
-        time of its last row, in nanoseconds since the epoch."""
+        """Open a need because a process died with unfinished ``work``. ``row`` reports that.
+
+        ``opened_at``: the time of the process's last row, in nanoseconds since the epoch.
+        """
         self._open["lost"][row.path] = lost_need(row, work, opened_at)
         self._changed = True
 
@@ -153,8 +159,9 @@ class NeedProjection:
     ) -> tuple[Need, ...]:
         """Return all open needs in the order of `order_needs`, the same object if none changed.
 
-        - ``conflicts``, ``requests``: those that are open. Each is a need.
-        - ``work``: the unfinished work of each process, by lease. Lost processes without work are closed.
+        - ``conflicts``, ``requests``: the open conflicts and requests. Each is a need.
+        - ``work``: the unfinished work of each process, by lease. Needs of lost processes without work are
+          closed.
         """
         if work is not self._work:
             self._work = work
@@ -178,7 +185,7 @@ class NeedProjection:
             self._extend_burst(row)
 
     def _extend_burst(self, row: Row) -> None:
-        """Add the external edit ``row`` to those found just before it, or begin a new burst."""
+        """Add the external edit ``row`` to the current burst of edits, or begin a new burst."""
         bursts = self._bursts.setdefault(f"{row.zone} {checkout_of(row)}", [])
         if bursts and row.time - bursts[-1][1] <= TOGETHER_NS:
             bursts[-1] = bursts[-1][0], row.time
@@ -187,7 +194,7 @@ class NeedProjection:
 
     def _needs_of_conflicts(self, conflicts: Iterable[ConflictView]) -> Iterator[Need]:
         """Yield a need for each conflict. Many external edits that were found together are one need, because
-        they have one cause, for example a copied folder."""
+        they have one cause, such as a copied folder."""
         together: dict[str, list[ConflictView]] = {}
         for each in conflicts:
             if each.kind == "outside":
@@ -216,7 +223,7 @@ class NeedProjection:
         self._changed = True
 
     def _show_expired(self) -> None:
-        """Open one need for all requests that expired since a person looked."""
+        """Open one need for all requests that expired since a person last acknowledged them."""
         self._changed = True
         self._open["expired"].clear()
         if self._expired:
@@ -228,8 +235,8 @@ class NeedProjection:
             )
 
     def _update_lost(self, work: Mapping[str, OpenWork]) -> None:
-        """Update the needs of lost processes to what is left of their ``work``. Close those with nothing
-        left."""
+        """Update the needs of lost processes with their remaining ``work``. Close needs without remaining
+        work."""
         for lease, need in [*self._open["lost"].items()]:
             left = work.get(lease)
             if left is None:
@@ -243,7 +250,7 @@ class NeedProjection:
             self._changed = True
 
     def _close_by(self, row: Row) -> None:
-        """Close the needs that ``row`` deals with."""
+        """Close the needs that ``row`` settles."""
         if row.outcome != "ok":
             return
         is_human = row.kind == "human"
@@ -275,7 +282,7 @@ class NeedProjection:
         if count >= REPEATED_REFUSALS:
             self._add("denied", row, times=count)
         if len(counts) > MAX_COUNTED_PATHS:
-            # Paths that are needs stay counted. The path of this row is not a need yet.
+            # Paths that are already needs stay counted. The path of this row is not a need yet.
             del counts[next(each for each, tries in counts.items() if tries < REPEATED_REFUSALS)]
 
     def _close_denied(self, agent: str) -> None:
@@ -283,8 +290,10 @@ class NeedProjection:
             self._close("denied", key)
 
     def _acknowledge(self, row: Row) -> None:
-        """Apply ``row``, by which a person acknowledged a need. Anything newer than what the person saw stays
-        open, and refusals are counted from 0 again."""
+        """Apply ``row``, with which a person acknowledged a need.
+
+        Anything newer than the state that the person saw stays open. Refusals are counted from 0 again.
+        """
         detail = row.detail
         kind, actor, seen = detail.get("need"), get_text(detail, "actor"), get_count(detail, "row")
         if kind not in URGENCY:
@@ -304,7 +313,7 @@ class NeedProjection:
             self._refusals.get(actor, {}).pop(key, None)
 
     def _close_covered(self, lost: Need) -> None:
-        """Close the needs that were hidden by ``lost``: the person has seen those, too."""
+        """Close the needs that were hidden by ``lost``, because the person has also acknowledged them."""
         of_tasks = {agent for agent, task in self._task_of.items() if task in lost.work.tasks}
         work = lost.work._replace(agents=tuple(of_tasks.union(lost.work.agents)))
         whole = lost_need(lost.row, work, lost.opened_at)
@@ -314,8 +323,11 @@ class NeedProjection:
 
 
 def covers(lost: Need, other: Need) -> bool:
-    """Return whether ``lost`` hides ``other``: the process of ``other`` names no command to resume it, and
-    the command of ``lost`` resumes all that it ran."""
+    """Return whether ``lost`` hides ``other``.
+
+    It does if the process of ``other`` names no command to resume it, and the command of ``lost`` resumes all
+    of its work.
+    """
     return (
         lost.kind == other.kind == "lost"
         and bool(lost.row.message)
@@ -325,8 +337,10 @@ def covers(lost: Need, other: Need) -> bool:
 
 
 def lost_need(row: Row, work: OpenWork, opened_at: int) -> Need:
-    """Return the need for a process that died, as ``row`` says, with unfinished ``work``. ``opened_at`` is
-    the time of its last row, in nanoseconds since the epoch."""
+    """Return the need for a process that died with unfinished ``work``. ``row`` reports that.
+
+    ``opened_at``: the time of the process's last row, in nanoseconds since the epoch.
+    """
     return Need(
         "lost",
         row.path,

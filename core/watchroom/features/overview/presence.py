@@ -1,5 +1,5 @@
-"""Work that no process continues, by the leases of processes. Leases expire before any row says that a
-process died."""
+"""Work that no process continues, according to the leases of processes. A lease expires before a row reports
+the process as dead."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ from watchroom.kernel.journal import Presence
 from watchroom.model import LOST, SYSTEM, Row
 
 PRESENCE_SECONDS: Final = 2.0
-"""Seconds between two queries for leases. A process that died is shown within 5 seconds."""
+"""Seconds between two queries for leases. A dead process is shown within 5 seconds."""
 
 
 def with_presences(model: Model, presences: Callable[[], Sequence[Presence]], folder: str = "") -> Model:
-    """Return ``model`` with agents, tasks and commands marked that are not seen alive, and a need for each
-    process that died. Agents and tasks whose process ended normally are marked as not present. Return the
-    same model if nothing is missing.
+    """Return ``model`` with lost agents, tasks and commands marked, and a need for each dead process. Agents
+    and tasks whose process ended normally are marked as not present. Return the same model if no process is
+    missing.
 
-    - ``presences``: returns the current leases. Called after the model's rows were read, if the model names
-      any process.
-    - ``folder``: the workspace's folder for the commands of these needs; empty for a placeholder.
+    - ``presences``: returns the current leases. It must be called after the model's rows were read.
+    - ``folder``: the workspace's folder in the commands of these needs; empty for a placeholder.
     """
     named = {*model.work, *(view.session.presence for view in model.agents if view.session)} - {""}
     leases = {each.id: each for each in presences()} if named else {}
@@ -39,7 +38,10 @@ def with_presences(model: Model, presences: Callable[[], Sequence[Presence]], fo
 
 def absent_work(model: Model) -> frozenset[tuple[str, str, bool]]:
     """Return the work in ``model`` that no process continues: the kind and id of agents, tasks and commands,
-    and whether each is lost. If it changes, the model must be shown again although no row came."""
+    and whether each is lost.
+
+    If it changes, the model must be shown again, even without a new row.
+    """
     return frozenset(
         (
             *(("agent", view.agent.id, view.is_lost) for view in model.agents if not view.is_present),
@@ -54,7 +56,7 @@ class _Marking:
         self._model = model
         self._leases = leases
         self._runners: dict[str, set[str]] = {}
-        """By task, the leases of the processes that ran its agents last."""
+        """The leases of the processes that last ran the agents of each task."""
         for lease, work in model.work.items():
             for task in work.tasks:
                 self._runners.setdefault(task, set()).add(lease)
@@ -78,12 +80,12 @@ class _Marking:
         return lease in self._leases and self._leases[lease].is_alive
 
     def _is_dead(self, lease: str) -> bool:
-        """Return whether ``lease`` has expired. A lease that is missing was released."""
+        """Return whether ``lease`` has expired. A missing lease was released."""
         return lease in self._leases and not self._leases[lease].is_alive
 
     def _mark_agent(self, view: AgentView, lost_tasks: Set[str]) -> AgentView:
-        """Return ``view`` marked by its lease. A child process ends normally when its parent dies: its agents
-        are lost with their task."""
+        """Return ``view`` marked according to its lease. A child process ends normally when its parent dies,
+        so its agents are lost together with their task."""
         lease = view.session.presence if view.session else ""
         if not lease or self._is_alive(lease):
             return view
@@ -104,7 +106,7 @@ class _Marking:
         return command if is_run else command._replace(is_lost=True)
 
     def _new_needs(self) -> list[Need]:
-        """Return a need for each process that died without a row about it."""
+        """Return a need for each dead process that no row reports."""
         recorded = {need.key for need in self._model.needs if need.kind == "lost"}
         needs = []
         for lease, work in self._model.work.items():
@@ -130,7 +132,7 @@ class _Marking:
 def _share_agents(needs: Sequence[Need], agents: Sequence[AgentView]) -> list[Need]:
     """Return ``needs`` such that each agent of a lost task is in one need for a process of that task.
 
-    An agent stays in the need for its own process, unless that process names no command to resume it and
+    An agent stays in the need of its own process. Exception: that process names no command to resume it, and
     another process of the task does.
     """
     losses = sorted((need for need in needs if need.kind == "lost"), key=lambda need: not need.row.message)
@@ -152,13 +154,13 @@ def _share_agents(needs: Sequence[Need], agents: Sequence[AgentView]) -> list[Ne
 
 
 def _takes_in(need: Need, owner: Need | None) -> bool:
-    """Return whether ``need`` may list an agent of its task that ``owner`` lists. ``owner`` is None if no
-    need lists the agent."""
+    """Return whether ``need`` may list an agent of its task that is now in the need ``owner``. None: no need
+    lists the agent."""
     return owner is None or owner is need or bool(need.row.message and not owner.row.message)
 
 
 def _loss(lease: Presence, last: Row) -> Row:
-    """Return the row that the next writer will append about ``lease``. It has the number of ``last``, the
+    """Return the row that the next writer will append about ``lease``. It gets the number of ``last``, the
     newest row of the process."""
     return last._replace(
         actor=SYSTEM,

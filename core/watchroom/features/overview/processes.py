@@ -17,7 +17,7 @@ class OpenWork(NamedTuple):
     """The unfinished work of a process.
 
     - ``agents``: ids of agents whose sessions have not ended.
-    - ``tasks``: ids of open tasks whose agents it ran.
+    - ``tasks``: ids of open tasks whose agents the process ran.
     - ``commands``: paths of commands that have not ended.
     """
 
@@ -29,7 +29,7 @@ class OpenWork(NamedTuple):
 class Step(NamedTuple):
     """The newest step of an agent's session.
 
-    - ``presence``: the lease that was named last.
+    - ``presence``: the lease that a row named last.
     - ``is_unfinished``: whether the session has not ended.
     """
 
@@ -39,7 +39,7 @@ class Step(NamedTuple):
 
 
 def is_loss(row: Row) -> bool:
-    """Return whether ``row`` says that a process died. Its path is the lease."""
+    """Return whether ``row`` reports a dead process. Its path is the lease."""
     return row.tool == LOST and row.actor == SYSTEM
 
 
@@ -56,14 +56,14 @@ class ProcessProjection:
         """The task of each agent, by the agent's id."""
         self._open_tasks: set[str] = set()
         self._lost_tasks: dict[str, set[str]] = {}
-        """By task, the leases of processes that died and ran agents of it."""
+        """The leases of dead processes that ran agents of each task."""
         self._resumed: set[tuple[str, str]] = set()
-        """Pairs of an expired lease and a task that another process has resumed since."""
+        """Pairs of an expired lease and a task that another process has since resumed."""
         self._current: Mapping[str, OpenWork] = MappingProxyType({})
         self._changed = False
 
     def register(self, agents: Iterable[Agent]) -> None:
-        """Add ``agents`` to the registered ones."""
+        """Add ``agents`` to the registered agents."""
         self._tasks.update((agent.id, agent.task) for agent in agents if agent.task)
         self._changed = True
 
@@ -116,8 +116,7 @@ class ProcessProjection:
         return self._current
 
     def lost_tasks(self) -> frozenset[str]:
-        """Return the ids of open tasks whose process died, according to a row, and that no other process has
-        resumed."""
+        """Return the ids of open tasks that a row reports as lost and that no other process has resumed."""
         return frozenset(task for task in self._lost_tasks if task in self._open_tasks)
 
     def last_sign(self, presence: str) -> Row | None:

@@ -34,25 +34,25 @@ V = TypeVar("V")
 MAX_VERSIONS: Final = 500
 """The default number of newest versions that are returned."""
 MAX_DIFFERENCE: Final = 100_000
-"""Characters of a diff of a client's call."""
+"""Maximum characters of the diff of a client's call."""
 _MAX_STEPS: Final = 500
-"""Steps before the end of a call that are searched for its beginning."""
+"""Maximum number of steps before the end of a call that are searched for its start."""
 _PAGE: Final = 10
 _MAX_PATCH_LINES: Final = 20_000
 
 Breakage: TypeAlias = Literal["content", "missing", "differs", "unreadable"]
-"""What is wrong with a version: its content in the journal, or its version file."""
+"""The defect of a version: in its content in the journal, or in its version file."""
 
 
 class BrokenVersion(NamedTuple):
-    """The version of ``row``, and ``what`` is wrong with it."""
+    """A broken version: its ``row``, and the broken part (``what``)."""
 
     row: Row
     what: Breakage
 
 
 class UnreadableVersionError(Exception):
-    """The text of ``row`` cannot be read, or the row has none."""
+    """The text of ``row`` cannot be read, or does not exist."""
 
     def __init__(self, row: Row) -> None:
         super().__init__(row.seq)
@@ -60,7 +60,7 @@ class UnreadableVersionError(Exception):
 
 
 class VersionPair(NamedTuple):
-    """Two versions to compare. ``old`` is None if there was nothing before."""
+    """Two versions to compare. ``old`` is None if there is no earlier version."""
 
     old: Row | None
     new: Row
@@ -76,8 +76,8 @@ class VersionTexts(NamedTuple):
 class Merge(NamedTuple):
     """The three sides of a conflict, and their texts.
 
-    ``base`` and ``current`` are None, and their texts empty, if there is no such version. ``reverter`` is the
-    person whose revert caused the conflict, else empty.
+    - ``base``, ``current``: None, with an empty text, if there is no such version.
+    - ``reverter``: the person whose revert caused the conflict, else empty.
     """
 
     base: Row | None
@@ -105,9 +105,9 @@ class Preview(NamedTuple):
 def read_history(
     journal: Journal, head: Row, *, as_of: int | None = None, limit: int = MAX_VERSIONS
 ) -> tuple[Row, ...]:
-    """Return the newest ``limit`` versions up to ``head``, and refused writes since the oldest of them.
+    """Return the newest ``limit`` versions up to ``head``, and the refused writes since the oldest of them.
 
-    They are sorted newest first, up to row ``as_of`` (default: the newest). Raise `JournalError`.
+    They are sorted newest first. ``as_of``: the last row to read, default the newest. Raise `JournalError`.
     """
     last = journal.last_seq() if as_of is None else as_of
     rows = journal.history(head.zone, head.path, after_version=max(0, (head.version or 0) - limit))
@@ -118,8 +118,8 @@ def read_history(
 
 
 def read_lineage(journal: Journal, row: Row, *, limit: int = MAX_VERSIONS) -> tuple[Row, ...]:
-    """Return the last ``limit`` versions that led to ``row``, and the row itself, oldest first, as a blame
-    needs them. Raise `JournalError`."""
+    """Return the last ``limit`` versions that led to ``row``, and the row itself, oldest first. Used for
+    blame. Raise `JournalError`."""
     last = row.version if row.version is not None else max(0, row.base or 0)
     rows = journal.history(row.zone, row.path, after_version=max(0, last - limit), limit=limit)
     found = tuple(each for each in rows if (each.version or 0) <= last)
@@ -129,7 +129,7 @@ def read_lineage(journal: Journal, row: Row, *, limit: int = MAX_VERSIONS) -> tu
 def find_pair(journal: Journal, row: Row, other: Row | None = None) -> VersionPair:
     """Return ``row`` and ``other`` as a pair, the older one first, and refused writes last.
 
-    The default for ``other`` is the version that ``row`` started from. Raise `JournalError`.
+    The default for ``other`` is the version on which ``row`` is based. Raise `JournalError`.
     """
     if other is not None:
         old, new = sorted((row, other), key=lambda each: (each.version is None, each.seq))
@@ -139,7 +139,7 @@ def find_pair(journal: Journal, row: Row, other: Row | None = None) -> VersionPa
 
 
 def read_text(journal: Journal, row: Row) -> str:
-    """Return the text of ``row``, a version or a refused write; empty if it deletes. Raise
+    """Return the text of ``row``, a version or a refused write; empty if it deletes the path. Raise
     `UnreadableVersionError`."""
     if row.deleted or (row.error == "outside_edit" and row.sha256 is None):
         return ""
@@ -205,9 +205,12 @@ def find_damaged(journal: Journal, rows: Iterable[Row]) -> tuple[BrokenVersion, 
 
 
 def blame(versions: Sequence[tuple[V, str]]) -> list[V]:
-    """Return, for each line of the last text, the version that added it. ``versions`` are the versions with
-    their texts, oldest first. Lines of the first version are attributed to it."""
-    # Loading it would delay the first paint.
+    """Return, for each line of the last text, the version that added it.
+
+    ``versions``: the versions with their texts, oldest first. The first version counts as the author of all
+    of its lines.
+    """
+    # Loading the module would delay the first paint.
     from watchroom.algorithms.merge import diff_lines
 
     found: list[V] = []
@@ -219,8 +222,11 @@ def blame(versions: Sequence[tuple[V, str]]) -> list[V]:
 
 
 def update_blame(before: Sequence[V], changed: Sequence[LineChange], version: V) -> list[V]:
-    """Return the blame of ``version``. ``before`` is the blame of the version before it, ``changed`` the
-    changes between the two."""
+    """Return the blame of ``version``.
+
+    - ``before``: the blame of the version before it.
+    - ``changed``: the changes between the two.
+    """
     found: list[V] = []
     done = 0
     for change in changed:
@@ -232,8 +238,8 @@ def update_blame(before: Sequence[V], changed: Sequence[LineChange], version: V)
 
 
 class ClientCallText(NamedTuple):
-    """A call as the client reported it: its arguments, its result, and the ``difference`` that it made, as a
-    unified diff. Each is empty if it is not known."""
+    """A call as the client reported it: its arguments, its result, and its ``difference`` as a unified diff.
+    A field is empty if it is unknown."""
 
     arguments: str = ""
     result: str = ""
@@ -241,7 +247,7 @@ class ClientCallText(NamedTuple):
 
 
 def read_client_call(journal: Journal, row: Row) -> ClientCallText:
-    """Return the call that ended with ``row``. Raise `JournalError`."""
+    """Return the call that ``row`` ended. Raise `JournalError`."""
     results = parse_step(find_content(journal, row) or "").results
     if not results:
         return ClientCallText()
@@ -269,10 +275,10 @@ def _find_call(journal: Journal, row: Row, call_id: str) -> StepCall | None:
 
 
 def call_difference(arguments: str, result: str) -> str:
-    """Return what a call changed, as a unified diff of at most `MAX_DIFFERENCE` characters.
+    """Return the changes of a call, as a unified diff of at most `MAX_DIFFERENCE` characters.
 
-    It comes from the ``result`` or the ``arguments`` (JSON), and is empty if neither has it. Line numbers
-    from arguments count within the passage.
+    The diff comes from the ``result`` or the ``arguments`` (JSON). It is empty if neither has a diff. Line
+    numbers from arguments are relative to the passage.
     """
     given = parse_arguments(arguments)
     name = next(iter(policy_subject(given).paths), "")
@@ -284,7 +290,7 @@ def call_difference(arguments: str, result: str) -> str:
         patch = next((each for each in texts if isinstance(each, str) and PATCH in each), "")
         if patch:
             return patch[:MAX_DIFFERENCE]
-    # Loading it would delay the first paint.
+    # Loading the module would delay the first paint.
     from watchroom.algorithms.merge import unified_diff
 
     content = given.get("content")
@@ -298,7 +304,7 @@ def call_difference(arguments: str, result: str) -> str:
 
 
 def _lines(passage: str) -> str:
-    """Return ``passage`` with a newline at its end: only a whole file can lack it."""
+    """Return ``passage`` with a final newline: only a whole file can lack it."""
     text = passage[:MAX_DIFFERENCE]
     return text if text.endswith("\n") or not text else f"{text}\n"
 
@@ -330,7 +336,7 @@ def _patch_of_result(result: Mapping[str, Json], name: str) -> str:
 def read_config(journal: Journal, *, as_of: int) -> Config:
     """Return the configuration that was in effect at row ``as_of``. Raise `JournalError`.
 
-    Invalid configurations do not count, and neither do settings without the signature that they need.
+    Invalid configurations, and settings without a required signature, do not count.
     """
     return with_settings(_read_written(journal, as_of), _read_settings(journal, as_of))
 
@@ -346,7 +352,7 @@ def _read_written(journal: Journal, as_of: int) -> Config:
 def _read_settings(journal: Journal, as_of: int) -> Config | None:
     if journal.head(SETTINGS_ZONE, SETTINGS_PATH, as_of=as_of) is None:
         return None
-    # The zones are slow to load, and the first paint of the dashboard does not need them.
+    # Loading the zones is slow, and the first paint of the dashboard does not need them.
     from watchroom.features.people.service import PeopleReader
 
     people, settings = PeopleReader(journal), None

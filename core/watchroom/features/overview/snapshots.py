@@ -1,11 +1,11 @@
-"""Snapshots of the fold: how they are kept, and how a fold begins at one.
+"""Snapshots of the fold: writes snapshots, and starts a fold from a snapshot.
 
-A snapshot is used only if its checksum, its format and its last row are right. Otherwise the fold begins at
-the snapshot before it. Run as ``python -m watchroom.features.overview.snapshots``, this module writes the
-missing snapshots of a journal in a child process, and ends. It reads its job as one line of JSON, stops early
-when its standard input ends, and prints the row up to which no snapshot is missing. Unpacking, folding and
-packing a snapshot leaves holes in the interpreter's memory that are never returned: 18 MB for the first
-snapshot, up to 1 MB for each further one.
+A snapshot is used only if its checksum, its format and its last row are correct. Otherwise the fold begins at
+the snapshot before it. As ``python -m watchroom.features.overview.snapshots``, this module writes the missing
+snapshots of a journal in a child process. It reads its job as one line of JSON, and stops early when its
+standard input ends. It prints the row up to which no snapshot is missing. The child process is needed because
+packing a snapshot fragments the interpreter's memory: 18 MB for the first snapshot, and up to 1 MB for each
+further snapshot, are never freed.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ CLAIM: Final = "snapshots"
 """The key that a process claims while it writes snapshots."""
 _NAME: Final = f"model/{FORMAT}"
 _MAX_BYTES: Final = 512 * 1024 * 1024
-"""The maximum size of an unpacked snapshot, in bytes."""
+"""Maximum size of an unpacked snapshot, in bytes."""
 _CHUNK: Final = 1000
 _BATCH: Final = 5000
 _REST: Final = 3
-"""After each batch, rest this many times as long as reading and folding it took."""
+"""Pause between batches, as a multiple of the time for reading and folding a batch."""
 _log = logging.getLogger("watchroom")
 
 
 def open_fold(journal: Journal, until: int | None = None) -> Fold:
-    """Return a fold of ``journal`` that begins at its newest usable snapshot, or at the newest one up to row
-    ``until``. It is empty if there is no such snapshot. Raise `JournalError`."""
+    """Return a fold of ``journal`` that begins at its newest usable snapshot, or at the newest snapshot up to
+    row ``until``. It is empty if there is no such snapshot. Raise `JournalError`."""
     while (kept := journal.snapshots.newest(_NAME, as_of=until)) is not None:
         fold = _load(journal, kept)
         if fold is not None:
@@ -59,7 +59,7 @@ def newest_snapshot(journal: Journal) -> int:
 
 
 def read_model(journal: Journal, until: int) -> Model:
-    """Return the model of ``journal`` as of row ``until``, as the dashboard shows that moment. Raise
+    """Return the model of ``journal`` as of row ``until``, as the dashboard would show it. Raise
     `JournalError`."""
     fold = open_fold(journal, until)
     while rows := journal.rows(fold.seq, until=until, limit=_BATCH):
@@ -75,7 +75,7 @@ def keep_snapshot(journal: Journal, fold: Fold) -> None:
 
 
 def _load(journal: Journal, kept: Snapshot) -> Fold | None:
-    """Return the fold of the snapshot ``kept``, None if it is damaged or belongs to another journal."""
+    """Return the fold in the snapshot ``kept``, None if it is damaged or belongs to another journal."""
     checksum, packed = kept.data[:32], kept.data[32:]
     try:
         if sha256(packed).digest() != checksum:
@@ -94,13 +94,14 @@ def _load(journal: Journal, kept: Snapshot) -> Fold | None:
 
 
 def keep_missing(journal: Journal, closing: Event, rows: int = SNAPSHOT_ROWS) -> int:
-    """Write the snapshots of ``journal`` that are missing since the newest one, unless another process does.
-    It uses a quarter of a core.
+    """Write the missing snapshots of ``journal`` after the newest, unless another process does. This uses a
+    quarter of a core.
 
-    - ``closing``: when it is set, the work ends early.
+    - ``closing``: ends the work early when set.
     - ``rows``: the number of rows between two snapshots.
 
-    Return the row up to which no snapshot is missing, 0 if another process writes them. Raise `JournalError`.
+    Return the row up to which no snapshot is missing, 0 if another process is writing snapshots. Raise
+    `JournalError`.
     """
     with journal.claim(CLAIM) as is_claimed:
         if not is_claimed:
@@ -114,7 +115,7 @@ def keep_missing(journal: Journal, closing: Event, rows: int = SNAPSHOT_ROWS) ->
 
 
 def _fold_until(journal: Journal, fold: Fold, until: int, closing: Event) -> bool:
-    """Return whether ``fold`` applied all rows up to ``until`` before ``closing`` was set."""
+    """Apply all rows up to ``until`` to ``fold``. Return False if ``closing`` was set before the end."""
     while not closing.is_set():
         began = time.monotonic()
         rows = journal.rows(fold.seq, until=until, limit=_CHUNK)
@@ -130,12 +131,12 @@ def keep_missing_apart(journal: Journal, address: str, stopping: Event, rows: in
 
     Args:
         journal: the journal.
-        address: where the child opens that journal, as `open_journal` takes it.
-        stopping: when it is set, the child is asked to end, and killed after 5 seconds.
+        address: the journal's address for the child, as for `open_journal`.
+        stopping: when set, the child is asked to end, and killed after 5 seconds.
         rows: rows between two snapshots.
 
     Returns:
-        The row up to which no snapshot is missing, 0 if another process is writing them.
+        The row up to which no snapshot is missing, 0 if another process is writing snapshots.
 
     Raises:
         JournalError: the child failed; with the last line of its standard error.
@@ -144,7 +145,7 @@ def keep_missing_apart(journal: Journal, address: str, stopping: Event, rows: in
         return 0
     newest = newest_snapshot(journal)
     if journal.last_seq() - newest < rows:
-        # Otherwise every process that has the journal open would start a child for nothing.
+        # Otherwise, every process with the open journal would start a child that has nothing to do.
         return newest
     job = json.dumps({"journal": address, "rows": rows}).encode()
     try:

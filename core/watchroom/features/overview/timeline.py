@@ -1,6 +1,6 @@
-"""How busy the workspace was since its first row, and when something happened that people look for.
+"""The activity of the workspace since its first row, and the times of notable events.
 
-Time is measured as in a replay: longer gaps between rows count as short ones, so that nights take no space.
+Time is measured as in a replay: long gaps between rows are shortened, so that nights take no space.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ MarkerKind: TypeAlias = Literal["conflict", "failure", "request", "person", "rev
 MARKER_KINDS: Final[tuple[MarkerKind, ...]] = get_args(MarkerKind)
 _CHUNK = 1000
 MAX_COLUMNS: Final = 400
-"""The maximum number of columns. When there are more, each becomes twice as wide."""
+"""Maximum number of columns. When there are more, the width of each column is doubled."""
 GAP_SECONDS: Final = 2.0
-"""The maximum gap between two rows, in seconds. Longer gaps count as this."""
+"""Maximum gap between two rows, in seconds. Longer gaps are shortened to this."""
 _FIRST_WIDTH: Final = 1_000_000
 _GAP: Final = int(GAP_SECONDS * 1e9)
 _NONE: Final = (0,) * len(MARKER_KINDS)
@@ -39,7 +39,7 @@ _ACTS: Final = frozenset({ACKNOWLEDGE_TOOL, SEEN, WRITE_FILE, *SETTLING_NOTES, *
 class TimelineColumn(NamedTuple):
     """An interval of time.
 
-    - ``first``: the number of its first row, or of the next row if it has none.
+    - ``first``: the number of its first row. If it has no rows, the number of the next row.
     - ``rows``: the number of its rows.
     - ``markers``: the number of markers of each of `MARKER_KINDS`, in their order.
     """
@@ -50,7 +50,7 @@ class TimelineColumn(NamedTuple):
 
 
 class TimelineView(NamedTuple):
-    """The time up to row ``last`` in columns of equal width, oldest first."""
+    """The time up to row ``last``, in columns of equal width, oldest first."""
 
     columns: tuple[TimelineColumn, ...] = ()
     last: int = 0
@@ -66,7 +66,7 @@ class TimelineView(NamedTuple):
         return min(1.0, (index + (seq - begin) / max(1, end - begin)) / max(1, len(self.columns)))
 
     def row_at(self, position: float) -> int:
-        """Return the number of the row at ``position``, 0 to 1. A row of this number may not exist."""
+        """Return the number of the row at ``position``, 0 to 1. A row with this number may not exist."""
         if position >= 1 or not self.columns:
             return self.last
         index = int(max(0.0, position) * len(self.columns))
@@ -75,7 +75,7 @@ class TimelineView(NamedTuple):
         return min(self.last, begin + int(share * (end - begin)))
 
     def _span_of(self, index: int) -> tuple[int, int]:
-        """Return the number of the first row of column ``index``, and that of the next column."""
+        """Return the number of the first row of column ``index``, and of the first row of the next column."""
         following = self.columns[index + 1 : index + 2]
         begin = self.columns[index].first if self.columns else 0
         return begin, following[0].first if following else self.last + 1
@@ -143,7 +143,7 @@ def _merge(columns: Sequence[TimelineColumn]) -> TimelineColumn:
 
 
 def marker_kind(row: Row) -> MarkerKind | None:
-    """Return what a person may look for in ``row``, None for a normal row."""
+    """Return the kind of the notable event in ``row``, None for a normal row."""
     outcome = outcome_of(row)
     if outcome != "ok":
         return "conflict" if outcome == "conflict" else "failure"
@@ -162,7 +162,7 @@ def marker_kind(row: Row) -> MarkerKind | None:
 
 
 def is_reading(row: Row) -> bool:
-    """Return whether ``row`` only reads: it changed nothing, answered nothing and was not refused."""
+    """Return whether ``row`` is a read: it changed nothing, answered nothing and was not refused."""
     call = client_call(row)
     if call is not None:
         return call.kind == "read" and call.outcome == "ok"
@@ -171,15 +171,15 @@ def is_reading(row: Row) -> bool:
 
 
 def find_neighbour(journal: Journal, seq: int, step: int) -> int | None:
-    """Return the number of the row after row ``seq``, or before it if ``step`` is negative; None if there is
-    none. Raise `JournalError`."""
+    """Return the number of the row after row ``seq``, or of the row before it if ``step`` is negative. None
+    if there is no such row. Raise `JournalError`."""
     rows = journal.rows(seq, limit=1) if step > 0 else journal.rows_before(seq, limit=1)
     return rows[0].seq if rows else None
 
 
 def find_marker(journal: Journal, timeline: TimelineView, seq: int, step: int) -> int | None:
-    """Return the number of the next marker after row ``seq``, or of the last one before it if ``step`` is
-    negative; None if ``timeline`` has none there.
+    """Return the number of the next marker after row ``seq``, or of the last marker before it if ``step`` is
+    negative. None if ``timeline`` has no such marker.
 
     A marker is a row with a `marker_kind`. Only columns with markers are read. Raise `JournalError`.
     """
@@ -205,7 +205,7 @@ def _first_marker(journal: Journal, after: int, end: int) -> int | None:
 
 
 def _last_marker(journal: Journal, begin: int, before: int) -> int | None:
-    """Return the last marker from row ``begin`` on and before row ``before``."""
+    """Return the last marker from row ``begin`` on that is before row ``before``."""
     rows: list[Row] = journal.rows_before(before, limit=_CHUNK)
     while rows and rows[0].seq >= begin:
         for row in rows:

@@ -1,4 +1,5 @@
-"""Signed decisions: what a person signs, and whether a row that changes protected state counts. Pure.
+"""Signed decisions: describes what a person signs, and checks whether a row that changes protected state
+counts. Pure.
 
 `watchroom.features.people.rules` returns the effect of a row. In a closed workspace, most effects need the
 signature of an enrolled person. The person signs a statement in JSON, which the detail of the row keeps
@@ -39,25 +40,25 @@ from watchroom.model import CALL, MAX_ROW, OPERATION, Draft, Json, Row, Write
 NAMESPACE: Final = "watchroom-decision"
 FORMAT: Final = "watchroom-decision/2"
 LEGACY_FORMAT: Final = "watchroom-decision/1"
-"""The format of 0.2.0 and before. It has no position, so a statement can be valid in a copy of the
+"""The format up to version 0.2.0. It has no position, so a statement can also be valid in a copy of the
 journal."""
 SIGNED: Final = "signed"
-"""In a row's detail: the statement."""
+"""The field of a row's detail with the statement."""
 SIGNATURE: Final = "signature"
-"""In a row's detail: the signature of the statement."""
+"""The field of a row's detail with the signature of the statement."""
 CHECKPOINT: Final = "checkpoint"
-"""In a statement: the body of the journal's newest seal."""
+"""The field of a statement with the body of the journal's newest seal."""
 POSITION: Final = "position"
-"""In a statement: the number and leaf (hex) of the journal's newest row."""
+"""The field of a statement with the number and leaf (hex) of the journal's newest row."""
 _ID_FORM: Final = re.compile(r"[0-9a-f]{32}")
 WRONG_FORM: Final = "decision_form"
 """The rule of a row whose tool, actor or fields are invalid for its effect."""
 _UNSIGNED: Final = frozenset({SIGNED, SIGNATURE, KEY, TRACEPARENT, BEGAN, CALL, OPERATION})
-"""The fields of a detail that are added after it was signed."""
+"""Fields that are added to a detail after it was signed."""
 _ABOUT: Final = ("request", "conflict", "resolves", "row")
-"""The fields of a detail that name the rows of a decision."""
+"""The fields of a detail that name the rows that a decision is about."""
 _MAX_STATEMENT_CHARACTERS: Final = 400_000
-"""Characters. A statement includes the row's message."""
+"""Maximum characters of a statement, which includes the row's message."""
 _MAX_FINGERPRINT: Final = 60
 _MAX_ABOUT: Final = 1_000
 
@@ -74,7 +75,8 @@ class Evidence(Protocol):
         ...
 
     def is_repeated(self, row: Row) -> bool:
-        """Whether an earlier row has the same zone, path, actor, tool and statement as ``row``."""
+        """Whether an earlier row at the same zone and path has the same actor, tool and statement as
+        ``row``."""
         ...
 
 
@@ -98,8 +100,7 @@ def parse_statement(row: Row) -> Mapping[str, Json] | None:
 
 
 def statement_id(row: Row) -> str:
-    """Return a digest of the statement of ``row`` and of the place it is for; empty if it has no
-    statement."""
+    """Return a digest of the statement of ``row`` and its place; empty if the row has no statement."""
     signed = row.detail.get(SIGNED) if f'"{SIGNED}"' in row.detail_json else None
     if not isinstance(signed, str):
         return ""
@@ -123,11 +124,11 @@ def describe_decision(
 ) -> str:
     """Return the statement to sign for ``draft``.
 
-    - ``people``: the people enrolled, and the id of the workspace.
+    - ``people``: the enrolled people, and the id of the workspace.
     - ``key``: the key that will sign.
     - ``time``: nanoseconds since the epoch.
     - ``evidence``: provides the rows that the draft is about.
-    - ``newest``: the newest row of the journal that has a leaf, None in an empty journal.
+    - ``newest``: the newest row with a leaf in the journal, None in an empty journal.
     - ``checkpoint``: the body of the journal's newest seal, default none.
     """
     content = None if draft.content is None else hashlib.sha256(draft.content.encode()).hexdigest()
@@ -158,8 +159,8 @@ def sign_draft(draft: Draft, statement: str, signature: str) -> Draft:
 
 
 def find_flaw(row: Row, people: People, evidence: Evidence) -> str:
-    """Return the rule that keeps ``row`` from changing protected state; empty if it can, or has no such
-    effect.
+    """Return the rule that prevents ``row`` from changing protected state; empty if it can, or if it has no
+    such effect.
 
     ``people``: the people enrolled before ``row``.
     """
@@ -177,7 +178,7 @@ def find_flaw(row: Row, people: People, evidence: Evidence) -> str:
 
 
 def takes_effect(row: Row, flaw: str) -> bool:
-    """Whether ``row`` takes effect, given the ``flaw`` that `find_flaw` returned.
+    """Whether ``row`` takes effect. ``flaw``: the result of `find_flaw`.
 
     A row that only stops or ends something needs no signature, but must have the right form.
     """
@@ -188,13 +189,13 @@ def takes_effect(row: Row, flaw: str) -> bool:
 
 
 def is_reported(row: Row, flaw: str) -> bool:
-    """Whether ``row`` with this ``flaw`` becomes a need. A row without a flaw does not."""
+    """Whether ``row`` with this ``flaw`` becomes a need. Without a flaw, it does not."""
     effect = effect_of(row)
     return bool(flaw) and effect is not None and (flaw == WRONG_FORM or EFFECT_RULES[effect].is_reported)
 
 
 def read_id(row: Row, evidence: Evidence) -> str:
-    """Return the workspace's id in the version ``row``; empty if it is not a valid id."""
+    """Return the workspace's id in the version ``row``; empty if the id is invalid."""
     is_id = has_right_form(row, "identify") and row.version is not None
     content = _content_of(row, evidence) if is_id else ""
     return content if _ID_FORM.fullmatch(content) else ""
@@ -226,7 +227,7 @@ def _answers_its_request(row: Row, evidence: Evidence) -> bool:
 
 
 def _find_request(row: Row, evidence: Evidence) -> Request | None:
-    """Return the request that the answer ``row`` names; None unless it is a request at the same path."""
+    """Return the request that the answer ``row`` names. None if it is not a request at the same path."""
     number = get_int(row.detail, "request")
     asked = evidence.row(number) if number is not None and 0 < number < row.seq else None
     if asked is None or (asked.zone, asked.path, asked.version) != (row.zone, row.path, 1):
@@ -259,7 +260,7 @@ def _find_wrong_statement(
     if statement.get("workspace") != people.workspace or not people.workspace:
         return "decision_elsewhere"
     is_own = effect == "person" and _is_own_rotation(row, person, evidence)
-    # The signature is checked before anything that needs queries, because anyone can write many rows.
+    # Check the signature before anything that needs queries, because anyone can write many rows.
     return (
         _find_difference(row, statement)
         or _find_wrong_signature(person, statement, str(row.detail[SIGNED]), signature)
@@ -270,7 +271,8 @@ def _find_wrong_statement(
 
 
 def _find_difference(row: Row, statement: Mapping[str, Json]) -> str:
-    """Return the rule that is broken if ``row`` differs from what was signed; empty if it does not."""
+    """Return the rule that is broken if ``row`` differs from the signed statement; empty if it does not
+    differ."""
     is_same = (
         statement.get("format") in (FORMAT, LEGACY_FORMAT)
         and statement.get("person") == row.actor
@@ -283,8 +285,8 @@ def _find_difference(row: Row, statement: Mapping[str, Json]) -> str:
 
 
 def _find_wrong_position(row: Row, statement: Mapping[str, Json], people: People, evidence: Evidence) -> str:
-    """Return the rule that is broken if ``row`` was copied from elsewhere in this or another journal; empty
-    if not."""
+    """Return the rule that is broken if ``row`` was copied from another place or journal; empty if it was not
+    copied."""
     if row.version is not None and row.base is not None and row.base > 0 and row.version != row.base + 1:
         return "decision_repeated"
     if statement.get("format") == LEGACY_FORMAT:
@@ -301,7 +303,8 @@ def _find_wrong_position(row: Row, statement: Mapping[str, Json], people: People
 
 
 def _find_wrong_subject(row: Row, statement: Mapping[str, Json], evidence: Evidence) -> str:
-    """Return the rule that is broken if ``row`` is about other rows than were signed; empty if not."""
+    """Return the rule that is broken if ``row`` is not about the rows that were signed; empty if it is about
+    these rows."""
     about = [[seq, leaf] for seq, leaf in _about(row.detail, evidence)]
     return "" if statement.get("about") == about else "decision_about"
 
@@ -324,7 +327,8 @@ def _find_missing_right(
     *,
     is_own: bool,
 ) -> str:
-    """Return the rule that is broken if ``person`` has no right to this decision; empty if they have."""
+    """Return the rule that is broken if ``person`` has no right to this decision; empty if the person has the
+    right."""
     if person.role == "viewer" or (rule.role == "owner" and person.role != "owner" and not is_own):
         return "decision_role"
     if person.expires is not None and _time_of(row, statement, evidence) > person.expires:
@@ -342,7 +346,7 @@ def _find_missing_right(
 
 
 def _time_of(row: Row, statement: Mapping[str, Json], evidence: Evidence) -> float:
-    """Return the earliest time at which ``row`` can have been made, in nanoseconds since the epoch.
+    """Return the earliest possible time of ``row``, in nanoseconds since the epoch.
 
     The row's own time is not trusted: the row cannot be older than its statement, or than the row before it.
     """
@@ -367,7 +371,7 @@ def _find_wrong_signature(person: Person, statement: Mapping[str, Json], signed:
 
 
 def _first_person(row: Row, evidence: Evidence) -> Person | None:
-    """Return the person that ``row`` enrols, if it is an owner who enrols themselves; None otherwise."""
+    """Return the person that ``row`` enrols, if that is an owner who enrols themselves; otherwise None."""
     person = parse_person(row.path, _content_of(row, evidence))
     is_own = person is not None and person.actor == row.actor and person.role == "owner"
     return person if is_own else None

@@ -1,8 +1,8 @@
 """The people of a workspace: their roles, keys and limits. Pure.
 
 A workspace without people is open: anyone who can write to it decides, under any name. The first enrolment
-closes it, and must be an owner. From that row on, a decision counts only with the signature of a person who
-has the right to make it. Who has the right is determined by the order of rows, not by time.
+closes it. The first person must be an owner. From that row on, a decision counts only with the signature of a
+person who has the right to make it. The order of rows determines who has the right, not their times.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Person(NamedTuple):
 
     - ``role``: an owner can do everything, a supervisor can decide, a viewer can only read.
     - ``keys``: public keys, as lines.
-    - ``tools``, ``agents``: patterns. If given, the person can only answer requests that call such tools, or
-      requests of such agents.
-    - ``expires``: the end of the right to decide, in nanoseconds since the epoch; None for never.
+    - ``tools``, ``agents``: patterns. If given, the person can only answer requests with matching tools or
+      agents.
+    - ``expires``: the time at which the right to decide ends, in nanoseconds since the epoch; None for never.
     """
 
     name: str
@@ -57,7 +57,7 @@ class People(NamedTuple):
 
     - ``workspace``: the id of the workspace; empty if it has none.
     - ``persons``: the people, in the order of their last change.
-    - ``accepts_legacy``: decisions signed by 0.2.0 count, because no enrolment has a statement with a
+    - ``accepts_legacy``: decisions signed by version 0.2.0 count, because no enrolment has a statement with a
       position.
     - ``is_lost``: rows that enrolled people were deleted, so no decision counts.
     """
@@ -77,14 +77,14 @@ class People(NamedTuple):
         return next((each for each in self.persons if each.actor == actor), None)
 
     def find_holder(self, fingerprint: str) -> str:
-        """Return the name of the person whose key has ``fingerprint``; empty if nobody has it."""
+        """Return the name of the person who holds the key with ``fingerprint``; empty if nobody does."""
         for person in self.persons:
             if any(parse_key(line).fingerprint == fingerprint for line in person.keys):
                 return person.name
         return ""
 
     def with_person(self, person: Person) -> People:
-        """Return these people with ``person``, who replaces a person of the same name."""
+        """Return these people with ``person`` added, or replaced if the name exists."""
         others = [each for each in self.persons if each.name != person.name]
         return self._replace(persons=(*others, person))
 

@@ -1,8 +1,8 @@
 """Which rows change protected state, and who can make them. Pure.
 
-Protected state is what only people decide: answers to requests, settings, enrolments, tokens, settled
-conflicts, resumed agents, budgets, ends of tasks, and seen needs. The effect of a row follows from its zone,
-path, version and detail. Its tool and actor do not determine the effect, because anyone who can write to the
+Only people can change protected state: answers to requests, settings, enrolments, tokens, settled conflicts,
+resumed agents, budgets, ends of tasks, and seen needs. The effect of a row follows from its zone, path,
+version and detail. Its tool and actor do not determine the effect, because anyone who can write to the
 journal can choose them. Every reader of protected state first calls
 `watchroom.features.people.decisions.find_flaw`, which applies these rules.
 """
@@ -57,7 +57,7 @@ Effect: TypeAlias = Literal[
     "seen",
     "identify",
 ]
-"""What a row does to protected state.
+"""The effect of a row on protected state.
 
 - ``edit``: a person's version of a shared file or board. It also settles the conflicts of that path.
 - ``message``: a message of a person to an agent.
@@ -69,9 +69,9 @@ SIGN_SETTINGS: Final = "sign_settings"
 MAKE_TOKEN: Final = "make_token"  # noqa: S105
 REVOKE_TOKEN: Final = "revoke_token"  # noqa: S105
 STOPPED_PATH: Final = "stopped"
-"""In the zone ``workspace``: the path whose versions list the stopped agents."""
+"""The path in the zone ``workspace`` whose versions list the stopped agents."""
 ID_PATH: Final = "id"
-"""In the zone ``workspace``: the path whose first version is the id of the workspace."""
+"""The path in the zone ``workspace`` whose first version is the id of the workspace."""
 _STEERED: Final[tuple[Zone, ...]] = ("session", "agent")
 """The zones of messages to agents."""
 SETTLED_ZONES: Final = tuple(
@@ -87,7 +87,7 @@ class EffectRule(NamedTuple):
     - ``actors``: the kinds of actor that can cause it.
     - ``is_signed``: in a closed workspace, a person's row counts only if it is signed.
     - ``role``: the minimum role of the signer.
-    - ``is_restricting``: the effect only stops or ends something, so it takes effect without a signature too.
+    - ``is_restricting``: the effect only stops or ends something, so it needs no signature.
     - ``is_reported``: a row without a valid signature becomes a need.
     """
 
@@ -132,18 +132,18 @@ EFFECT_RULES: Final[Mapping[Effect, EffectRule]] = {
     "seen": _decision(SEEN),
     "identify": EffectRule(frozenset({IDENTIFY}), _ANYONE),
 }
-"""Who can cause each effect."""
+"""The rule for each effect: who can cause it."""
 DECISION_TOOLS: Final = frozenset(
     tool for rule in EFFECT_RULES.values() if rule.is_signed and rule.is_reported for tool in rule.tools
 ) | {REVOKE_TOKEN}
-"""The tools of people that need a key in a closed workspace. Pausing, stopping and cancelling agents never
-need a key."""
+"""The tools of people that need a key in a closed workspace. Pausing, stopping and cancelling agents needs no
+key."""
 
 
 def effect_of(row: Row) -> Effect | None:
     """Return the effect of ``row`` on protected state, None if it has none.
 
-    A refused note has no effect. A version that claims to be refused is forged, and is treated like any
+    A refused note has no effect. A version that claims to be refused is forged, and is treated like any other
     version.
     """
     if row.version is not None:
@@ -180,7 +180,7 @@ def _effect_of_note(row: Row) -> Effect | None:
             return "resume"
         if row.tool in (PAUSE, CANCEL):
             return "pause"
-        # In the zone ``agent``, agents of a task and Watchroom itself send messages too.
+        # In the zone ``agent``, agents of a task and Watchroom itself also send messages.
         if row.tool == MESSAGE and (row.zone == "session" or row.kind == "human"):
             return "message"
     return "settle" if row.tool in SETTLING_TOOLS else None
@@ -192,7 +192,7 @@ def _effect_of_version(row: Row, version: int) -> Effect | None:
             return "ask"
         return "answer" if row.tool == ANSWER else "withdraw"
     if row.zone in _EFFECTS_OF_ZONES:
-        # Anyone can edit the config file. In a closed workspace, a budget set in it closes no need.
+        # Anyone can edit the config file. In a closed workspace, a budget in that file closes no need.
         return "budget" if row.tool == SET_BUDGET else _EFFECTS_OF_ZONES[row.zone]
     if row.zone == "token":
         # Revoking a token only removes a permission.
@@ -212,8 +212,7 @@ def _effect_of_version(row: Row, version: int) -> Effect | None:
 
 
 def _names(row: Row, name: str) -> bool:
-    """Whether the detail of ``row`` has the field ``name``. The detail is parsed only if its text can have
-    it."""
+    """Whether the detail of ``row`` has the field ``name``. For speed, search the text before parsing it."""
     return (name in row.detail_json or "\\u" in row.detail_json) and name in row.detail
 
 

@@ -1,7 +1,7 @@
-"""Enrol people, sign their decisions, and decide which rows count.
+"""Enrols people, signs their decisions, and decides which rows count.
 
-A person is a path. Its versions hold the role, keys and limits; a deletion revokes. Each version is itself a
-decision of an owner. Versions that do not count change nothing.
+A person is a path. Its versions hold the role, keys and limits; a deletion revokes the enrolment. Each
+version is itself a decision of an owner. Versions that do not count change nothing.
 """
 
 from __future__ import annotations
@@ -66,15 +66,15 @@ if TYPE_CHECKING:
     from watchroom.platform.signing import Signer
 
 LOST_PLACE: Final[tuple[Zone, str]] = ("workspace", "people")
-"""The place of rows that report lost enrolments."""
+"""The zone and path of rows that report lost enrolments."""
 _MAX_PLACES: Final = 256
-"""Places whose statements are cached."""
+"""Maximum number of places whose statements are cached."""
 _MAX_IDS: Final = 1_000
-"""Versions that are searched for the workspace's id."""
+"""Maximum number of versions that are searched for the workspace's id."""
 _PAGE: Final = 20
 """Rows read at a time while searching for the newest row with a leaf."""
 SINCE: Final = "since"
-"""In the detail of a row that revokes a person: the row after which their decisions are disputed."""
+"""The field of a row that revokes a person, with the row after which their decisions are disputed."""
 
 
 class JournalEvidence:
@@ -84,23 +84,24 @@ class JournalEvidence:
         self._journal = journal
         self._lock = Lock()
         self._statements: dict[tuple[str, str, str, str, bool], tuple[int, dict[str, int]]] = {}
-        """By place: the last row that was searched, and the first row of each statement."""
+        """The last row that was searched, and the first row of each statement, by place."""
 
     def row(self, seq: int) -> Row | None:
         """Return row ``seq``, None if there is none. Raise `JournalError`."""
         return self._journal.row(seq)
 
     def content(self, seq: int) -> str | None:
-        """Return the content of row ``seq``, None if it has none or is damaged. Raise `JournalError`."""
+        """Return the content of row ``seq``, None if it has none or the content is damaged. Raise
+        `JournalError`."""
         try:
             return self._journal.content(seq)
         except JournalDamaged:
-            # A damaged content decides nothing; `verify` reports it.
+            # Damaged content has no effect; `verify` reports it.
             return None
 
     def is_repeated(self, row: Row) -> bool:
-        """Whether an earlier row has the same zone, path, actor, tool and statement as ``row``. Raise
-        `JournalError`."""
+        """Whether an earlier row at the same zone and path has the same actor, tool and statement as ``row``.
+        Raise `JournalError`."""
         place = (row.zone, row.path, row.actor, row.tool, row.version is None)
         with self._lock:
             until, first = self._statements.pop(place, (0, {}))
@@ -131,7 +132,7 @@ class JournalEvidence:
 
 
 class PeopleReader:
-    """The people enrolled in the workspace of ``journal``, and which rows count. Thread-safe."""
+    """The enrolled people in the workspace of ``journal``, and the check of which rows count. Thread-safe."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -141,15 +142,15 @@ class PeopleReader:
         self._is_lost = False
         self._read_until = -1
         self._known: tuple[tuple[int, ...], list[tuple[int, People]]] = ((), [(0, People())])
-        """The heads of all persons, and the people enrolled after each row that changed them. The workspace's
-        id is not read before somebody is enrolled."""
+        """The newest row of each person, and the enrolled people after each row that changed them. The
+        workspace's id is only read once somebody is enrolled."""
 
     def current(self) -> People:
-        """Return the people enrolled now. Raise `JournalError`."""
+        """Return the currently enrolled people. Raise `JournalError`."""
         return self._eras()[-1][1]._replace(is_lost=self._is_lost)
 
     def before(self, seq: int) -> People:
-        """Return the people enrolled before row ``seq``. Raise `JournalError`."""
+        """Return the people who were enrolled before row ``seq``. Raise `JournalError`."""
         eras = self._eras()
         found = next((people for since, people in reversed(eras) if since < seq), eras[0][1])
         return found._replace(is_lost=self._is_lost)
@@ -177,19 +178,22 @@ class PeopleReader:
         return self._journal.row(founding) if founding else None
 
     def find_flaw(self, row: Row) -> str:
-        """Return the rule that keeps ``row`` from changing protected state; empty if it can. Raise
+        """Return the rule that prevents ``row`` from changing protected state; empty if it can. Raise
         `JournalError`."""
         if effect_of(row) is None:
             return ""
         return find_flaw(row, self.before(row.seq), self.evidence)
 
     def key_terms(self, fingerprint: str) -> list[tuple[int, str]]:
-        """Return the holders of the key with ``fingerprint``, in order: the row after which the term begins,
-        and the person's name; empty for nobody. Raise `JournalError`."""
+        """Return the successive holders of the key with ``fingerprint``; empty if nobody held it. Raise
+        `JournalError`.
+
+        Each item has the row after which the person held the key, and the person's name.
+        """
         return [(since, people.find_holder(fingerprint)) for since, people in self._eras()]
 
     def counts(self, row: Row) -> bool:
-        """Whether ``row`` takes effect on protected state, or has no such effect. Raise `JournalError`."""
+        """Whether ``row`` takes effect on protected state, or has no effect on it. Raise `JournalError`."""
         return takes_effect(row, self.find_flaw(row))
 
     def find_dispute(self, row: Row) -> Row | None:
@@ -205,7 +209,7 @@ class PeopleReader:
         return None
 
     def _eras(self) -> list[tuple[int, People]]:
-        """Return the people enrolled after each row that changed them, oldest first."""
+        """Return the enrolled people after each row that changed them, oldest first."""
         journal = self._journal
         last = journal.last_seq()
         with self._lock:
@@ -231,7 +235,7 @@ class PeopleRegistry(PeopleReader):
         self._on_closed: Callable[[Row], None] = lambda row: None
 
     def pin_with(self, on_closed: Callable[[Row], None]) -> None:
-        """Call ``on_closed`` with the row by which this process closes the workspace."""
+        """Call ``on_closed`` with the row if this process closes the workspace."""
         self._on_closed = on_closed
 
     def add(self, actor: str, person: Person, *, expected: int | None = None) -> Row:
@@ -239,7 +243,7 @@ class PeopleRegistry(PeopleReader):
         workspace.
 
         - ``actor``: the person who decides.
-        - ``expected``: the version that is replaced, default the newest.
+        - ``expected``: the version to replace, default the newest.
 
         Return the row. Raise `PersonRefused`, `VersionConflict`, and the errors of signing.
         """
@@ -300,10 +304,10 @@ class PeopleRegistry(PeopleReader):
 
 
 class DecisionSigning:
-    """Signs the decisions of the person at this process on their way into the journal. Thread-safe.
+    """Signs a person's decisions in this process before they are appended to the journal. Thread-safe.
 
     - ``store``: its commits pass every draft through `sign`.
-    - ``people``: who is enrolled. Nothing is signed in an open workspace, except enrolments.
+    - ``people``: the enrolled people. Nothing is signed in an open workspace, except enrolments.
     """
 
     def __init__(self, store: Store, people: PeopleRegistry) -> None:
@@ -314,7 +318,7 @@ class DecisionSigning:
         store.commits.sign_with(self.sign)
 
     def anchor_with(self, checkpoint: Callable[[], str]) -> None:
-        """Add the result of ``checkpoint``, the body of the newest seal, to what decisions sign."""
+        """Add the result of ``checkpoint``, the body of the newest seal, to signed statements."""
         self._checkpoint = checkpoint
 
     def needs_key(self, tool: str) -> bool:
@@ -322,17 +326,19 @@ class DecisionSigning:
         return self.signer is None and tool in DECISION_TOOLS and self._people.current().is_closed
 
     def close(self) -> None:
-        """Lock the key if one is unlocked."""
+        """Lock the unlocked key, if there is one."""
         if self.signer is not None:
             self.signer.lock()
             self.signer = None
 
     def sign(self, draft: Draft) -> Draft:
-        """Return ``draft`` with a signature if it must have one, or can have one and a key is unlocked.
+        """Return ``draft`` with a signature. An optional signature is only added if a key is unlocked.
 
-        - `SignatureRequired`: it must be signed and no key is unlocked.
+        Raises:
+
+        - `SignatureRequired`: the draft must be signed and no key is unlocked.
         - `MayNotDecide`: the signature would not count.
-        - Also raised: the errors of the signer.
+        - The errors of the signer.
         """
         if not draft.actor.startswith(HUMAN_PREFIX) or (isinstance(draft, Note) and draft.outcome != "ok"):
             return draft
@@ -383,7 +389,8 @@ class _DraftEvidence:
 class SettingsState(NamedTuple):
     """The state of the signed settings.
 
-    - ``signed``: the newest row that counts; None if the settings of the file are in force.
+    - ``signed``: the newest row of signed settings that counts; None if the settings of the file are in
+      force.
     - ``unsigned``: the settings in which the file differs.
     """
 
@@ -413,7 +420,7 @@ class SignedSettings:
 
     def sign(self, call: CallContext) -> Row | None:
         """Sign the settings of the config file as the caller. In an open workspace, delete the signed
-        settings, so that those of the file are in force.
+        settings, so that the settings of the file are in force.
 
         Return the row; None if nothing changes. Raise `VersionConflict`, and the errors of signing.
         """
@@ -429,9 +436,9 @@ class SignedSettings:
     def change(
         self, call: CallContext, change: Callable[[Config], Config], detail: dict[str, Json]
     ) -> Row | None:
-        """Change the settings in force. Retry if another call changes them meanwhile.
+        """Change the settings in force. Retry if another call changes them at the same time.
 
-        - ``change``: returns the new config, given the current one.
+        - ``change``: takes the current config and returns the new config.
         - ``detail``: the detail of the row.
 
         Return the row; None if nothing changes. Raise `ConfigInvalid`, and the errors of ``change`` and of
@@ -477,7 +484,7 @@ def find_id(journal: Journal) -> str:
 
 
 def id_draft(journal: Journal, actor: str, detail: Mapping[str, Json] | None = None) -> Write:
-    """Return a draft of ``actor`` with a new random id for the workspace of ``journal``, and ``detail``.
+    """Return a draft by ``actor`` with a new random id for the workspace of ``journal``, and with ``detail``.
     Raise `JournalError`."""
     head = journal.head(ID_ZONE, ID_PATH)
     expected = (head.version or 0) if head is not None else 0
@@ -485,7 +492,7 @@ def id_draft(journal: Journal, actor: str, detail: Mapping[str, Json] | None = N
 
 
 def _find_newest(journal: Journal, before: int) -> Row | None:
-    """Return the newest row before ``before`` that has a leaf, None if there is none."""
+    """Return the newest row with a leaf before row ``before``, None if there is none."""
     while rows := journal.rows_before(before, limit=_PAGE):
         found = next((row for row in rows if has_leaf(row)), None)
         if found is not None:
@@ -495,7 +502,7 @@ def _find_newest(journal: Journal, before: int) -> Row | None:
 
 
 def _read_eras(journal: Journal, evidence: JournalEvidence) -> Iterator[tuple[int, People]]:
-    """Yield the people enrolled after each row that changed them, oldest first."""
+    """Yield the enrolled people after each row that changed them, oldest first."""
     people = People(find_id(journal))
     yield 0, people
     histories = (

@@ -29,8 +29,8 @@ class TokenInfo(NamedTuple):
     """A token.
 
     - ``agent``: its agent, or ``human:NAME``.
-    - ``id``: the part of the token that names it.
-    - ``row``: the row that made it.
+    - ``id``: its id, which is also a part of the token.
+    - ``row``: the row that created it.
     - ``expires``: nanoseconds since the epoch, None for never.
     - ``revoked``: whether it was revoked.
     """
@@ -43,23 +43,21 @@ class TokenInfo(NamedTuple):
 
 
 class Tokens:
-    """The tokens of the workspace of ``store``. Thread-safe.
-
-    ``people`` decides which tokens were made by somebody with the right to.
-    """
+    """The tokens of the workspace of ``store``. Thread-safe. ``people``: decides who had permission to create
+    a token."""
 
     def __init__(self, store: Store, people: PeopleRegistry) -> None:
         self._store = store
         self._people = people
 
     def create(self, actor: str, agent: str, *, seconds: float | None = None) -> str:
-        """Make a token. It can be read only here, because the journal keeps a checksum.
+        """Create a token, and return it. It cannot be read later, because the journal keeps only a checksum.
 
-        - ``actor``: the person who makes it.
+        - ``actor``: the person who creates it.
         - ``agent``: the agent who connects with it, or ``human:NAME``, who can only read.
-        - ``seconds``: until it expires, default never.
+        - ``seconds``: its lifetime, default unlimited.
 
-        Return the token. Raise `UnknownAgent`, `InvalidAgentId`.
+        Raise `UnknownAgent`, `InvalidAgentId`.
         """
         if agent.startswith(HUMAN_PREFIX):
             validation.check_human_name(agent.removeprefix(HUMAN_PREFIX))
@@ -96,7 +94,7 @@ class Tokens:
         return not people.is_closed or people.find(agent) is not None
 
     def list(self, agent: str = "") -> list[TokenInfo]:
-        """Return all tokens, or those of ``agent``, sorted by agent and id."""
+        """Return all tokens, or the tokens of ``agent``, sorted by agent and id."""
         found = []
         for head in self._store.journal.heads(ZONE, f"{agent}/" if agent else ""):
             made = self._store.journal.version(ZONE, head.path, 1)
@@ -109,7 +107,7 @@ class Tokens:
 
     def revoke(self, actor: str, agent: str, token_id: str) -> Row:
         """Revoke the token ``token_id`` of ``agent`` as ``actor``. Return the row. Raise `NotFound` if there
-        is no such token, or it was revoked before."""
+        is no such token, or if it is already revoked."""
         head = self._head(agent, token_id)
         if head is None or self._find_made(agent, token_id) is None:
             raise NotFound(path=validation.escape_unstorable(f"{agent}/{token_id}", 100), zone=ZONE)
@@ -139,8 +137,11 @@ class Tokens:
 
 
 def _parse_token(text: str) -> tuple[str, int | None]:
-    """Return the checksum and the expiry (nanoseconds since the epoch, None for never) in a token's content.
-    For a damaged content, return a checksum that no secret has."""
+    """Return the checksum and the expiry in a token's content. The expiry is in nanoseconds since the epoch,
+    None for never.
+
+    For damaged content, return a checksum that no secret has.
+    """
     try:
         content = json.loads(text)
         kept, expires = content["sha256"], content["expires"]

@@ -18,7 +18,7 @@ class SignSettingsParams(ParamsModel):
 
 class SignSettingsResult(ResultModel):
     fields: list[str]
-    """The settings that changed."""
+    """The changed settings."""
     row: int | None = None
     """The row of the new settings; None if nothing changed."""
 

@@ -1,4 +1,4 @@
-"""The people enrolled, and the flaws of rows, as a projection."""
+"""The enrolled people, and the flaws of rows, as a projection."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Lookup = Callable[[int], Row | None]
 
 
 class DecisionProjection:
-    """Keeps the people enrolled, and decides for each row whether it can change protected state."""
+    """Keeps the enrolled people, and decides for each row whether it can change protected state."""
 
     DERIVED: ClassVar[Mapping[str, object]] = {}
     """No attribute is derived."""
@@ -27,12 +27,12 @@ class DecisionProjection:
 
     @property
     def people(self) -> People:
-        """The people enrolled now."""
+        """The currently enrolled people."""
         return self._people
 
     def apply(self, row: Row, content: _Content, lookup: _Lookup) -> str:
-        """Apply ``row``. Return the rule that keeps it from changing protected state; empty if it can, or has
-        no such effect.
+        """Apply ``row``. Return the rule that prevents it from changing protected state; empty if it can, or
+        if it has no such effect.
 
         - ``content``: returns the content of a row, by its number.
         - ``lookup``: returns a row, by its number.

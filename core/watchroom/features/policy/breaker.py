@@ -1,6 +1,7 @@
-"""The breaker: detects agents that go in circles, from their rows. Pure.
+"""The breaker: detects agents that loop, from their rows. Pure.
 
-It counts refused and failed calls, versions of files, and steps of sessions, of all kinds of agents.
+It counts refused and failed calls, versions of files, and steps of sessions. It applies to all kinds of
+agents.
 """
 
 from __future__ import annotations
@@ -14,26 +15,25 @@ from watchroom.kernel.zones import ZONES
 from watchroom.model import CONTINUE, PAUSE, SYSTEM, Row, Zone
 
 TripKind: TypeAlias = Literal["failing", "to_and_fro", "no_progress"]
-"""Why an agent is paused.
+"""The reason why an agent is paused.
 
 - ``failing``: the same call fails repeatedly.
-- ``to_and_fro``: a text changes to and fro.
-- ``no_progress``: steps bring nothing new.
+- ``to_and_fro``: a text changes back and forth.
+- ``no_progress``: steps produce nothing new.
 """
 BREAKER: Final = "breaker"
-"""In the detail of a row that pauses an agent: the kind of the trip."""
+"""The field of a row that pauses an agent, with the kind of the trip."""
 _TEXTS: Final = frozenset(zone for zone, spec in ZONES.items() if spec.is_work)
 _MAX_REMEMBERED: Final = 50
-"""Texts of steps that are remembered of an agent; the same for paths of all agents."""
+"""Maximum number of remembered texts of steps per agent, and of remembered paths of all agents."""
 _MAX_SETTING: Final = 1_000_000
 
 
 class BreakerSettings(NamedTuple):
-    """When an agent is paused; 0 for never.
+    """The limits at which an agent is paused; 0 turns a limit off.
 
     - ``failures``: consecutive failures of the same call.
-    - ``edits``: consecutive versions of a path, each of which has the text of the version before the last
-      one.
+    - ``edits``: consecutive versions of a path that each restore the text of two versions before.
     - ``steps``: steps without a new version of a file and without a new text.
     """
 
@@ -43,11 +43,11 @@ class BreakerSettings(NamedTuple):
 
 
 class Trip(NamedTuple):
-    """Why an agent is paused.
+    """The reason for the pause of an agent.
 
-    - ``kind``: the reason.
+    - ``kind``: the kind of loop.
     - ``agent``: the agent.
-    - ``times``: how often it happened.
+    - ``times``: the number of repetitions.
     - ``subject``: the call, path or session.
     - ``row``: the number of the row that caused it.
     """
@@ -60,7 +60,7 @@ class Trip(NamedTuple):
 
 
 class _Agent:
-    """The counts of an agent."""
+    """The counts for an agent."""
 
     def __init__(self) -> None:
         self.failed: tuple[str, str, str, str] | None = None
@@ -73,7 +73,7 @@ class _Path(NamedTuple):
     """The history of a path.
 
     - ``last``, ``before``: the checksums of the last version and of the version before it.
-    - ``returns``: consecutive versions that had the text of the version before the last one.
+    - ``returns``: the number of consecutive versions that restored the text of two versions before.
     """
 
     last: str = ""
@@ -82,15 +82,16 @@ class _Path(NamedTuple):
 
 
 class Breaker:
-    """Counts rows, which `apply` takes in order. The counts of an agent restart after a trip, and after a
-    message of a person to the agent."""
+    """Counts rows. `apply` takes them in order. The counts of an agent restart after a trip, and after a
+    person's message to it."""
 
     def __init__(self) -> None:
         self._agents: dict[str, _Agent] = {}
         self._paths: dict[tuple[Zone, str], _Path] = {}
 
     def apply(self, row: Row, settings: BreakerSettings) -> Trip | None:
-        """Count ``row``, the next row. Return why its agent is paused by ``settings``, None if it is not."""
+        """Count ``row``, the next row. Return the trip if its agent must be paused by ``settings``, else
+        None."""
         if row.zone == "session" and row.kind == "human":
             self._agents.pop(row.path.partition("/")[0], None)
             return None
@@ -152,11 +153,11 @@ def is_trip(row: Row) -> bool:
 
 
 def parse_breaker(table: object) -> BreakerSettings:
-    """Parse ``table``, the entry ``breaker`` of the config. Raise `ConfigInvalid` with the invalid entry."""
+    """Parse ``table``, the entry ``breaker`` of the config. Raise `ConfigInvalid` for an invalid entry."""
     if not isinstance(table, dict) or not table.keys() <= set(BreakerSettings._fields):
         raise ConfigInvalid(problem=f"breaker ({', '.join(BreakerSettings._fields)})")
     for name, value in table.items():
-        # True is an int. Fewer than three repetitions are no circle.
+        # True is an int. Fewer than three repetitions are not a loop.
         is_number = isinstance(value, int) and not isinstance(value, bool)
         if not is_number or not (value == 0 or 3 <= value <= _MAX_SETTING):
             raise ConfigInvalid(problem=f"breaker.{name} = {value!r} (0, 3 … {_MAX_SETTING})")

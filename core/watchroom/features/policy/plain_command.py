@@ -10,9 +10,9 @@ import re
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 MAX_CHARACTERS: Final = 200_000
-"""Characters of a command that are parsed. A longer command raises a doubt."""
+"""Maximum characters of a command. A longer command raises a doubt."""
 MAX_COMMANDS: Final = 2000
-"""Simple commands in a command that are parsed. More raise a doubt."""
+"""Maximum number of simple commands in a command. More commands raise a doubt."""
 INNER_SPACE: Final = "\ufdd4"
 """Replaces a space, tab or line end within a word, so that spaces in patterns match only between words."""
 _MAX_SHOWN: Final = 20
@@ -40,18 +40,19 @@ DoubtKind: TypeAlias = Literal[
     "shorthand",
     "unfinished",
 ]
-"""What the parser does not understand."""
+"""The reason why the parser does not understand a text."""
 
 
 class Doubt(NamedTuple):
-    """Why a command is not understood. ``text``: the command from there on, at most 20 characters."""
+    """The reason why a command is not understood. ``text``: the first 20 characters of the rest of the
+    command."""
 
     kind: DoubtKind
     text: str = ""
 
 
 class PlainCommand(NamedTuple):
-    """The simple commands of a text, or the ``doubt`` why it is not fully understood.
+    """The simple commands of a text, or the ``doubt`` that prevents full understanding.
 
     The words of each command are joined by one space.
     """
@@ -164,7 +165,7 @@ _DOUBT_OF: Final[dict[str, DoubtKind]] = {
 
 
 def _parse_commands(text: str) -> list[str]:
-    """Return the words of each simple command. Raise `_Doubtful` if one is not understood."""
+    """Return the words of each simple command. Raise `_Doubtful` if a command is not understood."""
     commands: list[str] = []
     words: list[str] = []
     needs_command = True
@@ -202,7 +203,7 @@ def _parse_commands(text: str) -> list[str]:
 
 
 def _read_word(text: str, at: int) -> tuple[str, int]:
-    """Return the word at ``at`` without quotes, and where it ends. Raise `_Doubtful` if it is not plain."""
+    """Return the word at ``at`` without quotes, and its end. Raise `_Doubtful` if it is not plain."""
     pieces: list[str] = []
     while at < len(text) and text[at] not in " \t\n;|&":
         piece = _PIECE.match(text, at)
@@ -227,7 +228,7 @@ def _find_kind(text: str, at: int) -> DoubtKind:
 
 
 def _check_program(word: str, text: str, start: int, end: int) -> None:
-    """Raise `_Doubtful` if ``word`` does not name a program plainly."""
+    """Raise `_Doubtful` if ``word`` is not a plain program name."""
     written = text[start:end]
     if _ASSIGNMENT.match(written):
         raise _Doubtful(_build_doubt("assignment", text, start))

@@ -1,4 +1,4 @@
-"""Programs that run other programs, or scripts that are arguments. Pure."""
+"""Finds the other programs that a program runs, and the scripts in its arguments. Pure."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Final, NamedTuple
 from watchroom.algorithms.globs import ANY, MARKS, ONE, OUTPUT
 
 _MAX_ANYWHERE: Final = 200
-"""Arguments that are examined if any of them may begin a command."""
+"""Maximum number of arguments that are examined as possible starts of a command."""
 
 
 class Run(NamedTuple):
-    """What a simple command runs.
+    """The programs and scripts that a simple command runs.
 
     - ``programs``: the indexes of its words at which another command may begin.
     - ``others``: other commands, whose words are not the last words of this command.
     - ``scripts``: texts that a shell executes.
-    - ``hints``: texts that a shell executes if they are commands.
+    - ``hints``: texts that may be commands, which a shell would execute.
     - ``reads_input``: a shell executes the standard input.
-    - ``is_unknown``: a shell executes text that is not known.
+    - ``is_unknown``: a shell executes unknown text.
     """
 
     programs: tuple[int, ...] = ()
@@ -132,7 +132,8 @@ _OPERANDS: Final[Mapping[str, int]] = {
         1,
     ),
 }
-"""For each program the number of words before the program that it runs, without options and assignments."""
+"""For each program, the number of words before the program that it runs. Options and assignments are not
+counted."""
 _ANYWHERE: Final = frozenset(
     [
         "bun",
@@ -207,7 +208,8 @@ _FIND_EXEC: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 
 def find_runs(name: str, words: list[str]) -> Run:
-    """Return what the command ``words`` runs. ``name``: the name of the program without its folder."""
+    """Return the scripts and commands that the command ``words`` runs. ``name``: the program's name without
+    its folder."""
     special = _SPECIAL.get(name)
     if special is not None:
         return special(words)
@@ -235,13 +237,14 @@ def _expand_runner(name: str, words: list[str]) -> Run:
 
 
 class _Options(NamedTuple):
-    """The short options of a program: ``flags`` without a value, ``values`` with a value."""
+    """The short options of a program: ``flags`` take no value, ``values`` take one."""
 
     flags: str = ""
     values: str = ""
 
     def count_values(self, word: str) -> tuple[int, int]:
-        """Return the minimum and the maximum number of words after the option ``word`` that are its value."""
+        """Return the minimum and maximum number of words after the option ``word`` that belong to its
+        value."""
         if word == "--" or (word.startswith("--") and "=" in word):
             return 0, 0
         for at, letter in enumerate(word[1:], 1):
@@ -313,7 +316,8 @@ def _find_option_values(words: list[str], letter: str) -> Iterator[str]:
 
 
 def _expand_shell(words: list[str]) -> Run:
-    """Return what a shell runs. The first word that is not an option is a script or its file."""
+    """Return the script that a shell runs. The first word that is not an option is a script or a script
+    file."""
     has_script, index = False, 1
     while index < len(words):
         word = words[index]
@@ -337,7 +341,8 @@ def _expand_shell(words: list[str]) -> Run:
 
 
 def _expand_source(words: list[str]) -> Run:
-    """Return what a file of commands runs. It is unknown only if another command writes it."""
+    """Return the script that a sourced file contains. It is unknown only if another command writes the
+    file."""
     name = words[1] if len(words) > 1 else "-"
     return Run(reads_input=bool(_STANDARD_INPUT.fullmatch(name)) or name == "-s", is_unknown=OUTPUT in name)
 
@@ -388,7 +393,7 @@ def _expand_command(words: list[str]) -> Run:
 
 
 def _expand_joined(words: list[str]) -> Run:
-    """Return what a program runs that joins its arguments to a script."""
+    """Return the script of a program that joins its arguments into a script."""
     programs, is_unknown = _find_programs(words, 0)
     return Run(scripts=tuple(" ".join(words[index:]) for index in programs), is_unknown=is_unknown)
 
@@ -417,7 +422,7 @@ def _expand_xargs(words: list[str]) -> Run:
 def _expand_find(words: list[str]) -> Run:
     others = []
     starts = list(takewhile(lambda word: not word.startswith(("-", "(", "!")), words[1:])) or ["."]
-    # All paths that find prints begin with a starting point.
+    # All paths printed by find begin with one of its starting points.
     found = starts[0] + ONE if len(starts) == 1 else ONE
     places = [index for index, word in enumerate(words) if word in _FIND_EXEC]
     for index in places[:_MAX_ANYWHERE]:

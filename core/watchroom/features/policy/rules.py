@@ -28,13 +28,11 @@ if TYPE_CHECKING:
     from watchroom.features.policy.shell_reader import CommandParts
 
 Verdict: TypeAlias = Literal["allow", "ask", "deny"]
-"""The effect of a rule: the call is made, a person is asked, or the call is refused.
-
-Stricter verdicts follow.
-"""
+"""The effect of a rule: the call is made, a person is asked, or the call is refused. In order of
+strictness."""
 VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
 PolicyMode: TypeAlias = Literal["enforce", "test"]
-"""Whether rules are enforced, or only report what they would have done."""
+"""Whether rules are enforced, or only report their effect."""
 MODES: Final[tuple[PolicyMode, ...]] = get_args(PolicyMode)
 Mismatch: TypeAlias = Literal[
     "",
@@ -49,7 +47,7 @@ Mismatch: TypeAlias = Literal[
     "command_part",
     "command_doubt",
 ]
-"""Why a rule does not match a call; empty if it matches.
+"""The reason why a rule does not match a call; empty if it matches.
 
 - ``command_part``: an ``allow`` rule covers the first of several commands, but not all.
 - ``command_doubt``: the command is not fully understood, so no ``allow`` rule matches it.
@@ -57,14 +55,14 @@ Mismatch: TypeAlias = Literal[
 
 DEFAULT_TIME_ZONE: Final = "UTC"
 _MAX_TIME_ZONE: Final = 60
-"""Characters."""
+"""Maximum characters of the name of a time zone."""
 MAX_RULES: Final = 100
 MAX_PATTERNS: Final = 20
 """Maximum number of patterns of one kind in a rule."""
 MAX_PATTERN: Final = 200
-"""Characters of a pattern."""
+"""Maximum characters of a pattern."""
 MAX_NAME: Final = 100
-"""Characters of the name of a rule."""
+"""Maximum characters of the name of a rule."""
 DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _PATCH_TOOL: Final = "apply_patch"
 """A tool of Codex. Its argument ``command`` is a patch."""
@@ -111,8 +109,8 @@ class PolicySubject(NamedTuple):
     """The paths and commands of a tool call.
 
     - ``paths``: normalized paths, at most `MAX_PATHS`.
-    - ``commands``: shell commands, one per argument. The tool executes one of them; which one is unknown.
-    - ``is_cut``: the call names more paths.
+    - ``commands``: shell commands, one per argument. The tool executes one of them, but it is unknown which.
+    - ``is_cut``: the call names further paths.
     """
 
     paths: tuple[str, ...] = ()
@@ -135,7 +133,7 @@ def policy_subject(
 ) -> PolicySubject:
     """Return the paths and commands of a tool call with ``arguments``.
 
-    The tool does not matter, because common clients use argument names consistently. Without ``folder`` and
+    The tool is not needed, because common clients use argument names consistently. Without ``folder`` and
     ``cwd``, paths are relative to a zone.
 
     - ``folder``: the folder in which the caller was started, an absolute path. Paths below it become relative
@@ -182,7 +180,7 @@ def _find_paths(arguments: Mapping[str, Json]) -> Iterator[str]:
     for name in _LIST_ARGUMENTS:
         value = arguments.get(name)
         if isinstance(value, Mapping):
-            # Codex gives the changes of a patch as a mapping from paths.
+            # Codex passes the changes of a patch as a mapping from paths.
             yield from value if name == "changes" else ()
             continue
         for each in value if isinstance(value, list | tuple) else ():
@@ -221,9 +219,9 @@ def _normalize(
 
 
 def _list_relative_paths(path: str, roots: Sequence[str]) -> Iterator[str]:
-    """Yield ``path`` relative to each of ``roots`` that contains it.
+    """Yield ``path`` relative to each of the folders ``roots`` that contains it.
 
-    It is yielded as an absolute path if the first root does not contain it.
+    If the first root does not contain it, also yield the normalized path.
     """
     path = normpath(path)
     # POSIX lets normpath keep two leading slashes.
@@ -244,14 +242,14 @@ class Hours(NamedTuple):
 
 
 class PolicyRule(NamedTuple):
-    """A rule. It matches a call if every condition that is not empty matches.
+    """A rule. It matches a call if all of its non-empty conditions match.
 
     - ``verdict``: the effect on matching calls.
-    - ``name``: for people, empty for none.
-    - ``tool``, ``agent``, ``path``, ``command``: patterns of which one must match.
+    - ``name``: a name for people, empty for none.
+    - ``tool``, ``agent``, ``path``, ``command``: patterns. One pattern of each must match.
     - ``hours``: the time of day.
     - ``days``: the days on which the hours begin, 0 for Monday.
-    - ``is_test``: the rule only reports what it would have done.
+    - ``is_test``: the rule only reports its effect.
     """
 
     verdict: Verdict
@@ -280,7 +278,7 @@ class PolicyRules(NamedTuple):
     def applies_to(self, agent: str) -> bool:
         """Return whether a rule could match calls of ``agent``. People are not subject to the policy.
 
-        If not, `decide` needs neither the arguments nor the time.
+        If False, `decide` needs neither the arguments nor the time.
         """
         return bool(self.rules) and not agent.startswith(HUMAN_PREFIX)
 
@@ -289,10 +287,10 @@ class RuleCheck(NamedTuple):
     """A rule that was tried.
 
     - ``number``: the position of the rule, from 1.
-    - ``mismatch``: why it did not match; empty if it matched.
-    - ``is_test``: the rule only reports.
-    - ``doubt``: set if only the doubt about the command decided. It prevents matches of ``allow`` rules, and
-      causes matches of other rules.
+    - ``mismatch``: the reason why it did not match; empty if it matched.
+    - ``is_test``: the rule only reports its effect.
+    - ``doubt``: set if the result depends on the doubt about the command. A doubt prevents matches of
+      ``allow`` rules, and causes matches of other rules.
     """
 
     number: int
@@ -308,11 +306,11 @@ class RuleCheck(NamedTuple):
 
 
 class PolicyDecision(NamedTuple):
-    """The decision of the policy about a call.
+    """The decision of the policy on a call.
 
     - ``verdict``: the effect on the call.
     - ``number``, ``name``: the rule that decided; 0 and empty if no rule matched.
-    - ``tested``: the first earlier rule that matched, but only reports.
+    - ``tested``: the first earlier rule that matched but only reports its effect.
     - ``checks``: the rules that were tried, in order.
     """
 
@@ -329,7 +327,7 @@ class PolicyDecision(NamedTuple):
 
     @property
     def would_differ(self) -> bool:
-        """Whether a rule that only reports would have decided differently."""
+        """Whether a rule that only reports would have led to another decision."""
         return self.tested is not None and self.tested.rule.verdict != self.verdict
 
 
@@ -340,7 +338,7 @@ def _build_label(number: int, name: str) -> str:
 def decide(
     rules: PolicyRules, agent: str, tool: str, arguments: Mapping[str, Json] | PolicySubject, now: int
 ) -> PolicyDecision:
-    """Return the decision about a call of ``tool`` by ``agent``.
+    """Return the decision on a call of ``tool`` by ``agent``.
 
     - ``arguments``: the arguments of the call, or the result of `policy_subject` for them.
     - ``now``: nanoseconds since the epoch.
@@ -364,9 +362,9 @@ def decide(
 
 
 def stricter_decision(one: PolicyDecision, other: PolicyDecision) -> PolicyDecision:
-    """Return the stricter of two decisions; ``one`` if they are equally strict.
+    """Return the stricter of two decisions.
 
-    Of equally strict decisions, one in which a test would have differed is preferred.
+    If they are equally strict, prefer a decision with `would_differ`, then ``one``.
     """
     if VERDICTS.index(other.verdict) > VERDICTS.index(one.verdict):
         return other
@@ -374,7 +372,7 @@ def stricter_decision(one: PolicyDecision, other: PolicyDecision) -> PolicyDecis
 
 
 class _Call:
-    """A call to check. Its commands are parsed when a rule needs them."""
+    """A call to check. Its commands are parsed on demand."""
 
     def __init__(self, agent: str, tool: str, subject: PolicySubject, time: datetime) -> None:
         self.agent = agent
@@ -384,7 +382,7 @@ class _Call:
 
     @cached_property
     def parts(self) -> tuple[CommandParts, ...]:
-        """What each command could run, for rules that deny or ask."""
+        """The parts of each command that it could run. Used by rules that deny or ask."""
         # The parsers are loaded on demand, because few policies have rules with commands.
         from watchroom.features.policy.shell_reader import split_command
 
@@ -395,7 +393,7 @@ class _Call:
 
     @cached_property
     def plain(self) -> tuple[PlainCommand, ...]:
-        """The commands that are fully understood, for rules that allow."""
+        """The fully understood commands. Used by rules that allow."""
         from watchroom.features.policy.plain_command import read_plain_command
 
         return tuple(read_plain_command(each) for each in self.subject.commands)
@@ -476,7 +474,7 @@ def _compute_local_time(rules: PolicyRules, now: int) -> datetime:
 
 
 def parse_policy(table: object) -> PolicyRules:
-    """Parse ``table``, the entry ``policy`` of the config. Raise `ConfigInvalid` with the invalid entry."""
+    """Parse ``table``, the entry ``policy`` of the config. Raise `ConfigInvalid` for an invalid entry."""
     if not isinstance(table, dict):
         _refuse("policy")
     _check_fields("policy", table, ("mode", "time_zone", "rules"))
@@ -561,7 +559,7 @@ def _parse_time_zone(given: object) -> str:
         _refuse_time_zone(given)
     try:
         return ZoneInfo(given).key
-    # Unknown names raise `ZoneInfoNotFoundError` (a KeyError); names that are no valid file name the others.
+    # Unknown names raise `ZoneInfoNotFoundError` (a KeyError). Invalid file names raise the other errors.
     except (KeyError, ValueError, OSError):
         _refuse_time_zone(given)
 

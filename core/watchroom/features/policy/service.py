@@ -1,4 +1,4 @@
-"""Apply the policy to calls, and pause agents that go in circles."""
+"""Applies the policy to calls, and pauses agents that loop."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from watchroom.model import PAUSE, SYSTEM, Json, Note, Row
 from watchroom.texts import catalogue
 
 TEST: Final = "test_policy"
-"""The tool of rows that record what a rule under test would have decided."""
+"""The tool of rows that record the decision of a rule under test."""
 _MAX_SUBJECT: Final = 200
-"""Characters."""
+"""Maximum characters of the subject in a recorded test."""
 _MAX_REASON: Final = 200
-"""Characters."""
+"""Maximum characters of a reason."""
 
 
 class WorkspacePolicy:
@@ -35,8 +35,8 @@ class WorkspacePolicy:
         self._store = store
 
     def applies_to(self, agent: str, call: CallContext | None = None) -> bool:
-        """Whether the policy has rules for ``agent``. ``call``: use the config of its start, default the
-        newest."""
+        """Whether the policy has rules for ``agent``. ``call``: use the config at its start, default the
+        newest config."""
         return self._store.registry.current(call).policy.applies_to(agent)
 
     def decide(
@@ -46,7 +46,7 @@ class WorkspacePolicy:
         arguments: Mapping[str, Json] | PolicySubject,
         now: int | None = None,
     ) -> PolicyDecision:
-        """Return the decision about a call of ``tool`` by ``agent``.
+        """Return the decision on a call of ``tool`` by ``agent``.
 
         - ``arguments``: the arguments of the call, or the result of `policy_subject` for them.
         - ``now``: nanoseconds since the epoch, default the time of the journal's clock.
@@ -66,7 +66,7 @@ class WorkspacePolicy:
         arguments: Mapping[str, Json] | PolicySubject,
         decision: PolicyDecision,
     ) -> None:
-        """Record what a rule under test would have decided, if that differs from ``decision``."""
+        """Record the decision of a rule under test, if it differs from ``decision``."""
         if not decision.would_differ or decision.tested is None:
             return
         number, rule, *_ = decision.tested
@@ -87,7 +87,7 @@ class WorkspacePolicy:
 
 
 class AgentBreaker:
-    """Pauses agents that go in circles, by a row with the reason. Not thread-safe.
+    """Pauses agents that loop, with the reason in a row. Not thread-safe.
 
     ``store``: the rows of all agents, and the settings of the breaker.
     """
@@ -96,23 +96,23 @@ class AgentBreaker:
         self._store = store
         self._breaker = Breaker()
         self._settings: BreakerSettings | None = None
-        """None if they can have changed."""
+        """The cached settings; None if they may have changed."""
 
     def watch(self, row: Row) -> None:
-        """Apply ``row``, the next row, and pause its agent if it goes in circles.
+        """Apply ``row``, the next row, and pause its agent if it loops.
 
-        However many processes watch, the agent is paused once until a person sends it a message. Raise
+        Even if many processes watch, the agent is paused once until a person sends it a message. Raise
         `JournalError`.
         """
         if self._settings is None or row.kind != "agent":
-            # Agents cannot change settings, and most rows are theirs, so few rows need a query.
+            # Agents cannot change settings, and most rows are from agents, so few rows need a query.
             self._settings = self._store.registry.current().breaker
         trip = self._breaker.apply(row, self._settings)
         if trip is not None:
             self._pause(trip)
 
     def _pause(self, trip: Trip) -> None:
-        # Messages after the trip are ignored: a process that lags must not pause again what a person
+        # Ignore messages after the trip: a process that lags must not pause an agent again after a person
         # answered.
         topic = messages_to("session", trip.agent)
         newest = next(iter(self._store.journal.topic(topic, until=trip.row, limit=1)), None)

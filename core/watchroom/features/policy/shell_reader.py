@@ -1,11 +1,11 @@
 """Finds every command that a shell text could run, for rules that deny or ask. Pure.
 
 `split_command` parses a text, follows programs that run others (``sudo``, ``env``, ``sh -c``, ``git -C``),
-and reports what it cannot know.
+and reports what it cannot determine.
 
-The parser follows the grammar of bash, and parses a text again where dash differs. It prefers to find too
-much: words after any operator are a command. Unknown text in a word (an expansion) becomes a mark. Unknown
-structure becomes a `Doubt` about the whole text.
+The parser follows the grammar of bash, and parses a text again if dash differs. It rather finds too much than
+too little: words after any operator count as a command. Unknown text in a word (an expansion) becomes a mark.
+Unknown structure becomes a `Doubt` about the whole text.
 """
 
 from __future__ import annotations
@@ -95,33 +95,33 @@ _CONDITIONS: Final = frozenset(
 )
 _ARITHMETIC: Final = re.compile(r"""[()]|'[^']*'|"(?:[^"\\]|\\.)*"|\\.""", re.DOTALL)
 _MAX_ARITHMETIC: Final = 10_000
-"""Characters of an arithmetic expression. A longer expression is parsed as groups of commands."""
+"""Maximum characters of an arithmetic expression. A longer expression is parsed as groups of commands."""
 MAX_PARTS: Final = 2000
 """Maximum number of parts, and of simple commands, of a command."""
 _MAX_TEXT: Final = 4 * MAX_CHARACTERS
-"""Characters of all parts and simple commands together."""
+"""Maximum characters of all parts and simple commands together."""
 _MAX_MARKED: Final = 5000
-"""Characters of a simple command with marks that are matched."""
+"""Maximum characters of a simple command with marks that is matched."""
 _MAX_ALL_MARKED: Final = 50_000
 _ASSIGNMENT: Final = re.compile(rf"[A-Za-z_][A-Za-z0-9_]*(?:\[[^\]]*\]|{GLOB})?\+?=")
 _OPENERS: Final = frozenset({"{", "if", "while", "until", "[["})
 _MARKED: Final = re.compile(f"[{ANY}{ONE}{OUTPUT}]")
 _NO_WORD: Final = re.compile(f" {ANY}(?= |\\Z)")
-"""A mark for any number of words, including none."""
+"""Matches a mark that stands for any number of words, including none."""
 _RESERVED: Final = str.maketrans(dict.fromkeys(MARKS, "\ufffd"))
 _FOLDER_CHANGES: Final = frozenset(["cd", "chdir", "pushd"])
 _MAX_FOLDER: Final = 4096
-"""Characters of the longest path of a folder that is followed."""
+"""Maximum characters of a folder's path. Longer paths are not followed."""
 _FOLDER_OPTIONS: Final = frozenset(["-L", "-P", "-e", "--"])
 
 
 class CommandParts(NamedTuple):
-    """The parts of a command, and what it could run.
+    """The parts of a command, and all commands that it could run.
 
     - ``parts``: the parts of the command as written.
     - ``simple``: the words of every command that could run, joined by one space. They have no quotes,
       assignments, redirections or folders of programs. Marks replace unknown text.
-    - ``doubt``: why the command could also run something else.
+    - ``doubt``: the reason why the command could also run something else.
     """
 
     parts: tuple[str, ...]
@@ -130,7 +130,7 @@ class CommandParts(NamedTuple):
 
 
 def split_command(command: str) -> CommandParts:
-    """Return everything that ``command`` could run, also through other programs and scripts."""
+    """Return everything that ``command`` could run, including programs and scripts run by other programs."""
     found = _Collector()
     if len(command) > MAX_CHARACTERS:
         found.add_doubt(Doubt("length"))
@@ -145,7 +145,7 @@ class FoundCommand(NamedTuple):
     """A simple command that could run.
 
     - ``words``: its words without quotes. Marks replace unknown text.
-    - ``folder``: where it runs, relative to the folder of the whole command; None if it is not known.
+    - ``folder``: the folder in which it runs, relative to the folder of the whole command; None if unknown.
     """
 
     words: tuple[str, ...]
@@ -155,8 +155,8 @@ class FoundCommand(NamedTuple):
 def find_commands(command: str) -> tuple[FoundCommand, ...]:
     """Return the words of everything that `split_command` finds, in the order of the text.
 
-    The folder follows ``cd`` as if it succeeds. Conditions, loops and functions count as run once.
-    Only the first `MAX_CHARACTERS` are read.
+    ``cd`` is assumed to succeed. Conditions, loops and functions count as executed once. Only the first
+    `MAX_CHARACTERS` are read.
     """
     found = _CommandLister()
     found.read(command[:MAX_CHARACTERS].translate(_RESERVED))
@@ -164,7 +164,7 @@ def find_commands(command: str) -> tuple[FoundCommand, ...]:
 
 
 class _Collector:
-    """Collects the commands that parsers find, and follows the programs that run others."""
+    """Collects the commands that parsers find, and follows programs that run other programs."""
 
     def __init__(self) -> None:
         self.parts: dict[str, None] = {}
@@ -199,7 +199,7 @@ class _Collector:
             as_dash.run(as_dash.read_all)
 
     def add_part(self, written: str) -> bool:
-        """Add a part of the text as written. Return whether the limits allow more."""
+        """Add a part of the text as written. Return False if a limit is reached."""
         if written in self.parts:
             return True
         if len(self.parts) >= MAX_PARTS or not self._has_room(written):
@@ -211,7 +211,7 @@ class _Collector:
     def add_words(self, words: list[str]) -> None:
         """Add the words of a simple command, with marks for unknown text, and everything that it runs."""
         start = _count_before(words)
-        # Programs that run others share their last words, so each index is examined once.
+        # Programs that run other programs share the last words, so each index is examined once.
         seen: set[int] = set()
         pending = deque([start])
         while pending:
@@ -232,21 +232,22 @@ class _Collector:
                 self._add_other(other)
 
     def add_input(self, text: str) -> None:
-        """Add a here-document or here-string, which is a script if a shell reads it."""
+        """Add a here-document or here-string. It is a script if a shell reads it."""
         self._inputs.append(text)
 
     def add_pipe(self) -> None:
-        """Record that a command reads the output of another one."""
+        """Record that a command reads the output of another command."""
         self._has_pipe = True
 
     def enter_group(self) -> None:
-        """Record that a list of commands begins, which may run in a shell of its own."""
+        """Record the start of a list of commands that may run in its own shell."""
 
     def leave_group(self) -> None:
-        """Record that the list of commands ends."""
+        """Record the end of the list of commands."""
 
     def add_doubt(self, doubt: Doubt) -> None:
-        """Record why the text is not understood. The first doubt counts; hints raise none."""
+        """Record why the text is not understood. Only the first doubt counts. Ignore it while a hint is
+        parsed."""
         if not self._is_hint:
             self.doubt = self.doubt or doubt
 
@@ -260,7 +261,7 @@ class _Collector:
             self.add_doubt(Doubt("script"))
 
     def _add_other(self, words: list[str]) -> None:
-        """Add a command that another command runs, and everything that it runs."""
+        """Add a command that is run by another command, and everything that it runs."""
         if self._add_simple(words) and self._depth < MAX_DEPTH:
             self._depth += 1
             self.add_words(words)
@@ -279,7 +280,7 @@ class _Collector:
         self._scripts.append((text, self._depth + 1, is_hint or self._is_hint))
 
     def _add_simple(self, words: list[str]) -> bool:
-        """Add the command ``words``. Return whether the limits allow more."""
+        """Add the command ``words``. Return False if a limit is reached."""
         if self._is_hint and not MARKS.isdisjoint(words[0]):
             return True
         name = _short_name(words[0])
@@ -305,7 +306,8 @@ class _Collector:
 
 
 def _count_before(words: list[str], start: int = 0) -> int:
-    """Return the index of the program in ``words`` from ``start`` on, after keywords and assignments."""
+    """Return the index of the program in ``words``, after keywords and assignments. ``start``: the first
+    index to check."""
     count = start
     while count < len(words):
         word = words[count]
@@ -348,7 +350,7 @@ class _CommandLister(_Collector):
 
     def add_pipe(self) -> None:
         super().add_pipe()
-        # The commands of a pipe run in shells of their own.
+        # The commands of a pipe run in their own shells.
         self._folder, self._is_piped = self._before, True
 
     def enter_group(self) -> None:
@@ -379,20 +381,20 @@ class _CommandLister(_Collector):
     def _add_other(self, words: list[str]) -> None:
         last = self.commands[-1].words if self.commands else ()
         if last[:1] == tuple(words[:1]) and last[len(last) - len(words) + 1 :] == tuple(words[1:]):
-            # The same command without the options before its subcommand.
+            # Skip a repetition of the last command without the options before its subcommand.
             return
         super()._add_other(words)
 
 
 def _change_folder(folder: str | None, arguments: list[str]) -> str | None:
-    """Return the folder after ``cd`` with ``arguments``; None if it is not known."""
+    """Return the folder after ``cd`` with ``arguments``; None if unknown."""
     places = [each for each in arguments if each not in _FOLDER_OPTIONS]
     is_known = len(places) == 1 and not places[0].startswith(("-", "+"))
     return enter_folder(folder, places[0]) if is_known else None
 
 
 def enter_folder(folder: str | None, place: str) -> str | None:
-    """Return the path of ``place`` as seen from ``folder``; None if it is not known, or too long."""
+    """Return the path of ``place`` as seen from ``folder``; None if it is unknown or too long."""
     if not MARKS.isdisjoint(place) or (folder is None and not place.startswith("/")):
         return None
     path = join(folder or "/", place)
@@ -412,9 +414,9 @@ class _Stop(Exception):
 class _Reader:
     """Parses ``text`` once, and reports to ``collector``.
 
-    - ``depth``: the number of texts that contain this text.
-    - ``is_dash``: parse as dash does, and report only commands, no doubts.
-    - ``is_arithmetic``: the text is an expression in ``((…))``.
+    - ``depth``: the nesting depth of this text.
+    - ``is_dash``: parse with the grammar of dash. Report only commands, no doubts.
+    - ``is_arithmetic``: the text is the expression in ``((…))``.
     """
 
     def __init__(
@@ -438,7 +440,7 @@ class _Reader:
         self.differs_in_dash = False
 
     def run(self, read: Callable[[], object]) -> None:
-        """Call ``read``, which may end early."""
+        """Call ``read``. A limit or a doubt can end it early."""
         try:
             read()
         except _Stop:
@@ -450,7 +452,7 @@ class _Reader:
             self._doubt("unfinished", len(self._text))
 
     def read_expansions(self, ends_at_quote: bool = False) -> str:
-        """Parse as between double quotes, up to the closing quote or the end of the text."""
+        """Parse the content of double quotes, up to the closing quote or the end of the text."""
         pieces: list[str] = []
         text = self._text
         while self._at < len(text):
@@ -477,7 +479,7 @@ class _Reader:
     # Lists of commands.
 
     def _read_list(self, closer: str) -> str:
-        """Parse commands up to ``closer``, and return what ended them.
+        """Parse commands up to ``closer``. Return the token that ended them.
 
         ``closer`` is ``)``, ``case`` for the end of a clause, or empty for the end of the text.
         """
@@ -653,7 +655,7 @@ class _Reader:
         """Report a simple command that ends here."""
         written = self._text[start : self._at].strip()
         if self._is_condition or self._condition_groups or self._is_arithmetic:
-            # Only dash, which does not have these conditions, treats their parts as commands.
+            # Only dash, which lacks these conditions, treats their parts as commands.
             words = words[1:] if words[:1] == ["!"] else words
             is_operand = not words or not MARKS.isdisjoint(words[0])
             is_condition = self._is_arithmetic or len(words) < 2 or words[1] in _CONDITIONS
@@ -777,7 +779,7 @@ class _Reader:
         return _with_braces(pieces, braces)
 
     def _read_parenthesis(self, pieces: list[str], start: int) -> bool:
-        """Parse a parenthesis if it belongs to the word before it. Return whether it does."""
+        """Parse a parenthesis if it belongs to the preceding word. Return whether it does."""
         written = self._text[start : self._at]
         if not written or (self._is_condition and written[-1] not in "@+?*!"):
             return False
@@ -1031,7 +1033,8 @@ def _with_braces(pieces: list[str], braces: list[tuple[str, int]]) -> str:
 
 
 def _end_of_arithmetic(text: str, at: int) -> int:
-    """Return the position of the ``))`` that ends an arithmetic expression; -1 if it is not an expression."""
+    """Return the position of the ``))`` that ends an arithmetic expression; -1 if the text is not an
+    expression."""
     depth = 0
     for found in _ARITHMETIC.finditer(text, at, min(len(text), at + _MAX_ARITHMETIC)):
         if found[0] == "(":

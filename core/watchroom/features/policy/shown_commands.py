@@ -1,7 +1,7 @@
 """Commands that are shown to people, who can paste them into a shell. Pure.
 
-Every word is quoted, and is either our own or a value that passed a check. Instead of an invalid value, the
-command has a placeholder, or another form.
+Every word is quoted, and is either fixed or a value that passed a check. An invalid value is replaced by a
+placeholder, or left out.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def find_resume_command(
 ) -> ResumeCommand:
     """Return the command that continues the work of a lost process.
 
-    - ``recorded``: the command in the journal. It is not trusted and only selects one of the known forms.
+    - ``recorded``: the command in the journal. It is not trusted, and only selects one of the known forms.
     - ``agents``, ``tasks``: the ids that the process ran.
-    - ``folder``: the folder of the workspace as the reader opened it; empty if it is unknown.
+    - ``folder``: the folder of the workspace as the reader opened it; empty if unknown.
     """
     omitted: list[OmittedPart] = []
     place = FOLDER
@@ -80,7 +80,7 @@ def find_resume_command(
 
 
 def _recorded_words(recorded: str, agents: Sequence[str], place: str) -> list[str] | None:
-    """Return the words of ``recorded`` in one of the known forms; None if it has another form."""
+    """Return the words of ``recorded`` if it has one of the known forms, else None."""
     try:
         words = shlex.split(recorded) if len(recorded) <= MAX_CHARACTERS else []
     except ValueError:

@@ -1,4 +1,4 @@
-"""The review of a call that writes a file: which hunks a person accepts, and comments on lines. Pure.
+"""The review of a call that writes a file: the hunks that a person accepts, and comments on lines. Pure.
 
 A hunk is a group of adjacent lines that differ. Hunks never overlap, so every choice of hunks is a text.
 """
@@ -20,15 +20,15 @@ from watchroom.texts import Catalogue
 MAX_COMMENTS: Final = 100
 MAX_COMMENT_CHARACTERS: Final = 1000
 MAX_REASON_CHARACTERS: Final = 20_000
-"""For the whole reason of one call's decision."""
+"""Maximum characters of the whole reason for a decision on a call."""
 _NOTHING_EDITED: Final[Mapping[str, str]] = MappingProxyType({})
 _MAX_RANGES: Final = 300
 _MAX_QUOTED_CHARACTERS: Final = 80
 
 
 class LineKey(NamedTuple):
-    """The number of a line, from 0, in the text that a call would write; with ``is_old``, in the text that it
-    would replace."""
+    """The number of a line, from 0, in the text that a call would write. With ``is_old``, in the text that
+    the call would replace."""
 
     line: int
     is_old: bool = False
@@ -47,7 +47,7 @@ class Review:
 
     - ``hunks``: the changes, in the order of their lines.
     - ``declined``: the indices of the hunks that are not taken.
-    - ``comments``: in the order of their lines.
+    - ``comments``: the comments, in the order of their lines.
     """
 
     before: str
@@ -77,8 +77,8 @@ class Review:
         return bool(self.hunks) and not self.taken
 
     def toggle(self, hunk: int) -> Review:
-        """Return the review in which the hunk with the index ``hunk`` is declined instead of taken, or taken
-        instead of declined. Raise IndexError if it does not exist."""
+        """Return the review with the hunk at the index ``hunk`` declined if it was taken, or taken if it was
+        declined. Raise IndexError if it does not exist."""
         if not 0 <= hunk < len(self.hunks):
             raise IndexError(hunk)
         return replace(self, declined=self.declined ^ {hunk})
@@ -114,7 +114,8 @@ class Review:
     def carry_over(self, before: str, after: str, hunks: Sequence[LineChange]) -> Review:
         """Return this review for a newer change from ``before`` to ``after`` with ``hunks``.
 
-        Hunks with the same lines stay declined, wherever they are now. Comments stay on unchanged lines.
+        Declined hunks with the same lines stay declined, even in another place. Comments stay on unchanged
+        lines.
         """
         if (before, after) == (self.before, self.after):
             return self
@@ -126,7 +127,7 @@ class Review:
         return replace(moved, declined=frozenset(again), comments=tuple(comments))
 
     def text(self) -> str:
-        """Return the text with the hunks that are taken and without the declined ones."""
+        """Return the text with the taken hunks, and without the declined hunks."""
         if not self.declined:
             return self.after
         whole = _Lines.of(self)
@@ -160,10 +161,10 @@ class _Lines(NamedTuple):
 
 
 def decide_call(call: PendingCall, review: Review, texts: Catalogue) -> CallDecision:
-    """Return the decision on ``call`` by its ``review``. ``texts`` is the agent's language.
+    """Return the decision on ``call`` according to its ``review``. ``texts``: the agent's language.
 
-    The call is approved with the hunks that are taken. It is rejected if none is taken, or if its arguments
-    cannot express only those. The reason names the hunks and the comments.
+    The call is approved with the taken hunks. It is rejected if no hunk is taken, or if its arguments cannot
+    express only the taken hunks. The reason describes the hunks and the comments.
     """
     is_whole = not review.declined
     arguments = None if is_whole else write_taken(call, review)
@@ -183,10 +184,10 @@ def decide_calls(
     """Return the decisions on all calls of a request.
 
     - ``calls``: the calls of the request.
-    - ``reviews``: their reviews by call id. Comments are in the reasons of all decisions.
+    - ``reviews``: the reviews of calls by call id. Their comments are in the reasons of all decisions.
     - ``texts``: the agent's language.
     - ``approved``: the ids of the approved calls; the others are rejected.
-    - ``edited``: other arguments of approved calls (JSON) by call id; they override the review.
+    - ``edited``: new arguments (JSON) of approved calls by call id; they override the review.
     """
     decisions = []
     for call in calls:
@@ -205,7 +206,7 @@ def reject_calls(
     """Return decisions that reject all calls of a request.
 
     - ``calls``: the calls of the request.
-    - ``reviews``: their reviews by call id. Comments are added to the reason.
+    - ``reviews``: the reviews of calls by call id. Their comments are added to the reason.
     - ``texts``: the agent's language.
     - ``reason``: the reason of all decisions.
     """
@@ -218,15 +219,19 @@ def reject_calls(
 
 
 def can_write_part(call: PendingCall, after: str) -> bool:
-    """Return whether ``call``, which would write the text ``after``, can write only some of its hunks."""
+    """Return whether ``call`` can write some of its hunks without the others. ``after``: the text that it
+    would write."""
     arguments = parse_arguments(call.arguments)
     replaced = replace_content(call.name, arguments, "")
     return replaced is not None and arguments.get("content") == after
 
 
 def find_indivisible(calls: Iterable[PendingCall], reviews: Mapping[str, Review]) -> list[PendingCall]:
-    """Return the ``calls`` that cannot write only the hunks that their review takes. `decide_call` rejects
-    these. ``reviews``: by call id."""
+    """Return the ``calls`` that cannot write only the taken hunks of their review. `decide_call` rejects
+    them.
+
+    ``reviews``: the reviews by call id.
+    """
     return [
         call
         for call in calls
@@ -237,9 +242,9 @@ def find_indivisible(calls: Iterable[PendingCall], reviews: Mapping[str, Review]
 
 
 def write_taken(call: PendingCall, review: Review) -> str | None:
-    """Return the arguments (JSON) with which ``call`` writes only the hunks that ``review`` takes.
+    """Return the arguments (JSON) with which ``call`` writes only the taken hunks of ``review``.
 
-    Return None if it takes all or none, or if the arguments of the call cannot express it.
+    Return None if all or no hunks are taken, or if the arguments of the call cannot express the choice.
     """
     if not review.is_partial or not can_write_part(call, review.after):
         return None
@@ -252,7 +257,7 @@ def describe_review(review: Review, texts: Catalogue, *, is_writable: bool = Tru
     comment. Return an empty text if the person declined nothing and made no comment.
 
     - ``texts``: the agent's language.
-    - ``is_writable``: whether the call is made with the hunks that are taken; default: yes.
+    - ``is_writable``: whether the call is made with the taken hunks; default True.
     """
     lines = []
     if review.is_partial:
@@ -285,8 +290,8 @@ def _describe_comments(review: Review, texts: Catalogue) -> Iterator[str]:
 
 
 def _describe_places(review: Review, texts: Catalogue, *, is_declined: bool) -> str:
-    """Return the lines of the declined hunks, or of the taken ones. They are lines of the agent's text, or of
-    the old text if the hunk only removes lines."""
+    """Return the lines of the declined hunks, or of the taken hunks. They are lines of the agent's text. If a
+    hunk only removes lines, they are lines of the old text."""
     hunks = [each for at, each in enumerate(review.hunks) if (at in review.declined) == is_declined]
     added = [(each.new_start, each.new_end) for each in hunks if each.new_start < each.new_end]
     removed = [(each.old_start, each.old_end) for each in hunks if each.new_start == each.new_end]

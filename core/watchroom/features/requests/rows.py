@@ -37,17 +37,18 @@ RequestState: TypeAlias = Literal["open", "answered", "expired", "cancelled", "w
 """
 
 DIFFERENCE: Final = "difference"
-"""In a request's metadata: the changes of its call to files outside of Watchroom, as a unified diff."""
+"""The field of a request's metadata with the call's changes to files outside of Watchroom, as a unified
+diff."""
 POLICY_RULE: Final = "policy_rule"
-"""In a request's metadata, and in the detail of a refused call: the rule of the policy that asks people or
+"""The field of a request's metadata, and of a refused call's detail, with the policy rule that asks people or
 refuses the call."""
 MAX_NESTING: Final = 100
 """Maximum nesting of arrays and objects in a call's arguments."""
 CLOCK_SECONDS: Final = 0.5
-"""Seconds between two reads of the journal's clock while a request with a deadline is open. The clock jumps
-when it is set, and when a machine wakes up."""
+"""Seconds between two reads of the journal's clock while a request with a deadline is open. The clock can
+jump when it is set, or when a machine wakes up."""
 _MAX_TEXT: Final = 100_000
-"""Characters."""
+"""Maximum characters of a text in a request or an answer."""
 _STRICTNESS: Final[Sequence[Policy]] = ("always", "ask", "never")
 
 
@@ -56,9 +57,9 @@ class PendingCall:
     """A tool call that waits for approval.
 
     - ``arguments``: the JSON that the model wrote.
-    - ``checksum``: of the arguments and of what the call would write at the time of the request. An approval
-      is valid for this only. Empty if the approval depends on the arguments alone.
-    - ``asked_again``: the call was approved before, but what it would write changed.
+    - ``checksum``: the checksum of the arguments and of the text that the call would write at the time of the
+      request. An approval is valid for this only. Empty if the approval covers only the arguments.
+    - ``asked_again``: the call was approved before, but the text that it would write has changed.
     - ``notice``: a text for the model about the approval; empty for none.
     """
 
@@ -86,7 +87,7 @@ class Request:
     - ``calls``: the calls to approve.
     - ``options``: the choices.
     - ``multi``: whether several choices can be made.
-    - ``metadata``: JSON.
+    - ``metadata``: a JSON object.
     - ``expires``: the deadline in nanoseconds since the epoch, None for no deadline.
     """
 
@@ -104,9 +105,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class CallDecision:
-    """The decision about one call.
+    """The decision on one call.
 
-    - ``reason``: a text for the model, whether the call is approved or not.
+    - ``reason``: a text for the model, for approved and rejected calls.
     - ``arguments``: JSON that replaces the model's arguments, None to keep them.
     """
 
@@ -120,7 +121,7 @@ class CallDecision:
 class Answer:
     """A person's answer.
 
-    - ``decisions``: the decisions about calls.
+    - ``decisions``: the decisions on calls.
     - ``text``: the answer to a question, or the reason why it was declined.
     - ``values``: the choices.
     - ``expired``: nobody answered in time.
@@ -192,19 +193,22 @@ def ends_request(row: Row) -> bool:
 
 
 def has_expired(expires: int | None, now: int) -> bool:
-    """Whether ``now`` is after the deadline ``expires``. Both are nanoseconds since the epoch; None is no
-    deadline."""
+    """Whether ``now`` is after the deadline ``expires``. Both are in nanoseconds since the epoch; None means
+    no deadline."""
     return expires is not None and now > expires
 
 
 def stricter_policy(one: Policy, other: Policy) -> Policy:
-    """Return the stricter of two policies: ``never``, then ``ask``, then ``always``."""
+    """Return the stricter of two policies. The order is ``never``, ``ask``, ``always``."""
     return max(one, other, key=_STRICTNESS.index)
 
 
 def parse_json(text: str) -> object:
-    """Return the value of the JSON in ``text``. Raise ValueError if it is damaged, contains NaN or Infinity,
-    or is nested deeper than `MAX_NESTING`; RecursionError if it is nested too deep to parse."""
+    """Parse the JSON in ``text``, and return its value.
+
+    Raise ValueError if it is invalid, contains NaN or Infinity, or is nested deeper than `MAX_NESTING`. Raise
+    RecursionError if it is nested too deeply to parse.
+    """
     value: object = json.loads(text, parse_constant=_refuse_constant)
     if is_nested_deeper(value, MAX_NESTING):
         raise ValueError(f"nested more than {MAX_NESTING} deep")
@@ -245,7 +249,7 @@ def dump_answer(answer: Answer) -> str:
     """Return ``answer`` as JSON, the content of its row."""
     fields = asdict(answer)
     if not answer.declined:
-        # Versions before 0.3 do not know the field.
+        # Versions before 0.3 do not accept this field.
         del fields["declined"]
     return json.dumps(fields, ensure_ascii=False)
 
@@ -342,13 +346,13 @@ def call_subject(call: PendingCall) -> str:
 
 
 def parse_arguments(text: str) -> Mapping[str, Json]:
-    """Parse the arguments of a call, the JSON in ``text``, so that they can be shown and stored. Empty if it
-    is not an object."""
+    """Parse the arguments of a call, the JSON in ``text``, for display and storage. Return an empty mapping
+    if it is not an object."""
     if not _is_object(text):
         return {}
     arguments = json.loads(text)
     if "\\u" in text:
-        # Models also write lone surrogates.
+        # Models can write lone surrogates.
         arguments = json.loads(validation.replace_lone_surrogates(json.dumps(arguments, ensure_ascii=False)))
     return cast("Mapping[str, Json]", arguments)
 
@@ -359,7 +363,7 @@ def decide_all(
     """Return an answer with the same decision for all calls of ``request``.
 
     - ``approved``: whether the calls are approved.
-    - ``reason``: for the model, default none.
+    - ``reason``: a text for the model, default none.
     - ``edited``: new arguments (JSON) by call id, default none.
     """
     given = edited or {}

@@ -1,4 +1,4 @@
-"""What a tool call that waits for approval would write, as far as its arguments tell. Pure."""
+"""Derives the text that a call would write from its arguments, for calls that wait for approval. Pure."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _MAX_VERSION: Final = 2**31 - 1
 class ProposedWrite(NamedTuple):
     """The text that a call would write.
 
-    - ``zone``, ``path``: the place. For a flush, the path of the buffer. For a task's file, the path in the
-      task's folder as the call names it.
+    - ``zone``, ``path``: the place of the write. For a flush, the path of the buffer. For a task's file, the
+      path in the task's folder as given in the call.
     - ``content``: the text; empty if the call deletes, restores or flushes.
     - ``restored``: the version whose content is restored, None if the call restores nothing.
-    - ``expected``: the version that the call expects, None if it names none.
+    - ``expected``: the version that the call expects, None if it gives none.
     """
 
     zone: Zone
@@ -33,11 +33,11 @@ class ProposedWrite(NamedTuple):
 
 
 class _Writer(NamedTuple):
-    """The arguments of a tool that writes.
+    """The arguments of a writing tool.
 
-    - ``path``: the arguments that name the path.
+    - ``path``: the names of the arguments with the path.
     - ``has_content``: whether the argument ``content`` is the text.
-    - ``version``: the argument that names the version to restore; empty if there is none.
+    - ``version``: the name of the argument with the version to restore; empty if there is none.
     """
 
     zone: Zone
@@ -59,8 +59,8 @@ _WRITERS: Final[Mapping[str, _Writer]] = {
 
 
 def proposed_write(agent: str, tool: str, arguments: Mapping[str, Json]) -> ProposedWrite | None:
-    """Return what a call of ``tool`` by ``agent`` would write; None if it writes nothing or its ``arguments``
-    are invalid."""
+    """Return the text that a call of ``tool`` by ``agent`` would write. None if it writes nothing or its
+    ``arguments`` are invalid."""
     writer = _WRITERS.get(tool)
     if writer is None:
         flushed = f"{agent}/{tool.removesuffix(_FLUSH)}"
@@ -83,8 +83,8 @@ def proposed_write(agent: str, tool: str, arguments: Mapping[str, Json]) -> Prop
 
 
 def replace_content(tool: str, arguments: Mapping[str, Json], content: str) -> Mapping[str, Json] | None:
-    """Return ``arguments`` with ``content`` as the text that ``tool`` writes. Return None if the arguments
-    have no text: the tool deletes, restores a version or flushes a buffer."""
+    """Return ``arguments`` with ``content`` as the text that ``tool`` writes. Return None if the tool takes
+    no text: it deletes, restores a version or flushes a buffer."""
     writer = _WRITERS.get(tool)
     if writer is None or not writer.has_content:
         return None
@@ -92,8 +92,8 @@ def replace_content(tool: str, arguments: Mapping[str, Json], content: str) -> M
 
 
 def parse_version(given: Json) -> int | None:
-    """Parse ``given`` as tools parse a whole number, None if they refuse it. Models also write ``"2"`` and
-    ``2.0``."""
+    """Parse ``given`` as a whole number like the tools do, None if they would refuse it. Models also write
+    ``"2"`` and ``2.0``."""
     if isinstance(given, bool) or not isinstance(given, int | float | str):
         return None
     try:

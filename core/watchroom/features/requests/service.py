@@ -1,4 +1,4 @@
-"""Open, answer and end requests of agents to people.
+"""Opens, answers and ends requests of agents to people.
 
 A request is version 1 of its path. The first later version that counts ends it. If several people answer at
 once, one answer counts, because the journal accepts one version 2.
@@ -46,15 +46,19 @@ from watchroom.model import ANSWER, ASK, CANCEL, SYSTEM, WITHDRAW, Json, Row, Wr
 ZONE: Final = "request"
 _SESSION: Final = "session"
 TERMINAL: Final = "terminal"
-"""In the detail of an answer's row: whether the process that answered has a terminal."""
+"""The field of an answer's detail that records whether the process that answered has a terminal."""
 _PAGE: Final = 500
-"""Rows read at a time."""
+"""Number of rows that are read at a time."""
 _MAX_SUMMARY: Final = 200
-"""Characters."""
+"""Maximum characters of a summary."""
 
 
 class RequestOutcome(NamedTuple):
-    """The end of a request. ``answer``: None if it was withdrawn. ``row``: the row that ended it."""
+    """The end of a request.
+
+    - ``answer``: None if the request was withdrawn.
+    - ``row``: the row that ended it.
+    """
 
     answer: Answer | None
     row: Row
@@ -74,8 +78,8 @@ class Requests:
     def ask(self, call: CallContext, path: str, request: Request) -> Row:
         """Open ``request`` at ``path`` (``AGENT/SESSION/STEP``) as the caller, and return its row.
 
-        If the same request is there already, return its row: an agent that died after it asked asks again.
-        Raise `RequestTaken` if a different request is there, which the agent's runtime did not make. Raise
+        If the same request already exists there, return its row: a restarted agent asks again. Raise
+        `RequestTaken` if the path has a different request, which the agent's runtime did not make. Raise
         `JournalError`.
         """
         known = self._store.journal.version(ZONE, path, 1)
@@ -86,7 +90,7 @@ class Requests:
         return made if made.version else self.ask(call, path, request)
 
     def check_asked(self, asked: Row, request: Request) -> None:
-        """Raise `RequestTaken` unless the row ``asked`` is exactly ``request``. Only the deadline can differ.
+        """Raise `RequestTaken` unless the row ``asked`` is exactly ``request``. Only the deadline may differ.
 
         Anyone who can write to the journal can write a different request to the path of this one.
         """
@@ -143,18 +147,18 @@ class Requests:
         validation.encode_text(dump_answer(answer))
         cancelled = self._find_cancellation(asked)
         if cancelled is not None and self.ended(asked.path) is None:
-            # The session may not run at the moment, or may not have noticed the cancellation yet.
+            # The session may not be running, or may not have noticed the cancellation yet.
             raise self._record_refusal(
                 call, asked, answer, message, RequestCancelled(request=number, by=cancelled.actor)
             )
         if self._has_expired(request):
-            # The agent can still be waiting if the clock has just jumped, so the request is ended here.
+            # The agent may still be waiting if the clock has just jumped, so end the request here.
             end = self.find_end(asked.path) or self.expire(asked.path).row
             raise self._record_refusal(call, asked, answer, message, _closing_error(number, end))
         return self._close(call.with_tool(ANSWER), asked, answer, message, answer_outcome(request, answer))
 
     def _find_cancellation(self, asked: Row) -> Row | None:
-        """Return the row that cancelled the session that asked, None if it was not cancelled."""
+        """Return the row that cancelled the asking session, None if it was not cancelled."""
         session = asked.path.rpartition("/")[0]
         journal = self._store.journal
         if journal.head(_SESSION, session) is None:
@@ -185,23 +189,23 @@ class Requests:
         return error
 
     def expire(self, path: str) -> RequestOutcome:
-        """End the request at ``path``, because nobody answered in time. If an answer came first, return that
-        one. Raise `RequestNotFound`."""
+        """End the request at ``path``, because nobody answered in time. If it was already answered, return
+        that outcome. Raise `RequestNotFound`."""
         return self._end(path, Answer(expired=True), "expired")
 
     def withdraw(self, path: str, by: str = "") -> RequestOutcome:
         """End the request at ``path``, because its answer is no longer needed.
 
-        ``by``: the person who cancelled the session that asked; empty if nobody did. If an answer came first,
-        return that one. Raise `RequestNotFound`.
+        ``by``: the person who cancelled the asking session; empty if nobody did. If the request was already
+        answered, return that outcome. Raise `RequestNotFound`.
         """
         return self._end(path, None, "withdrawn", by)
 
     def ended(self, path: str, request: Request | None = None) -> RequestOutcome | None:
-        """Return how the request at ``path`` ended, None while it is open.
+        """Return the outcome of the request at ``path``, None while it is open.
 
         ``request``: the request that the caller is about to carry out. Raise `RequestTaken` if the answer is
-        about a different one. Raise `JournalError`.
+        about a different request. Raise `JournalError`.
         """
         row = self.find_end(path)
         if row is None:
@@ -279,7 +283,7 @@ def find_request_end(journal: Journal, people: PeopleReader, path: str) -> Row |
     ``people`` decides which rows of ``journal`` count. Raise `JournalError`.
     """
     after = 1
-    # Forged versions can leave gaps in the numbers, so a page can have any versions.
+    # Forged versions can leave gaps in the numbers, so a page can begin with any version.
     while rows := journal.history(ZONE, path, after_version=after, limit=_PAGE):
         found = next((row for row in rows if people.counts(row)), None)
         if found is not None:
@@ -296,12 +300,12 @@ def _has_fields(asked: Row, shown: Write) -> bool:
 
 
 def _has_terminal() -> bool:
-    """Whether the standard input of this process is a terminal, so that a person can be typing."""
+    """Whether the standard input of this process is a terminal, so that a person may be typing."""
     return os.isatty(0)
 
 
 def _closing_error(number: int, ended: Row | None) -> WatchroomError:
-    """Return the error for an answer to request ``number``, which the row ``ended`` closed."""
+    """Return the error for an answer to request ``number``, which was already closed by the row ``ended``."""
     state = request_state(ended)
     if state == "expired":
         return RequestExpired(request=number)

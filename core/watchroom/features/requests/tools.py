@@ -37,7 +37,7 @@ class AnswerRequestParams(ParamsModel):
 class AnswerRequestResult(ResultModel):
     request: int
     outcome: str
-    """approved, rejected, mixed, edited, replied or chosen."""
+    """The outcome: approved, rejected, mixed, edited, replied or chosen."""
 
 
 @tool("answer_request")

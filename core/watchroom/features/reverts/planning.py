@@ -43,20 +43,20 @@ TEXT_ZONES: Final[tuple[Zone, ...]] = tuple(zone for zone, spec in ZONES.items()
 LISTED_ZONES: Final[tuple[Zone, ...]] = tuple(zone for zone, spec in ZONES.items() if spec.reverts == "item")
 """Zones whose rows are counted if no part reverts them."""
 CLIENT_EDITS: Final = "client_edit"
-"""The name under which edits by clients' own tools are counted. No revert undoes them."""
+"""The name under which edits by clients' own tools are counted. No revert can undo them."""
 MORE_PATHS: Final = "…"
-"""Stands for further paths that a row does not name."""
+"""A mark for further paths that a row does not list."""
 MAX_CLIENT_EDITS: Final = 1000
-"""The maximum number of files edited with clients' own tools that are listed."""
+"""Maximum number of listed files that were edited with clients' own tools."""
 MAX_PATHS: Final = 10_000
 MAX_ITEM_ROWS: Final = 100_000
-"""The maximum number of selected rows without versions of text."""
+"""Maximum number of selected rows without versions of text."""
 MAX_VERSIONS: Final = 20_000
-"""The maximum number of versions of a path since the first selected one."""
+"""Maximum number of versions of a path since the first selected version."""
 TASK_ELSEWHERE: Final = "task_elsewhere"
 INVALID_PATH: Final = "invalid_path"
-"""Reasons why a path cannot be reverted: its task has ended or its folder is on another machine, or its name
-is invalid."""
+"""Reasons why a path cannot be reverted: its task has ended, its folder is on another machine, or its name is
+invalid."""
 UNSAFE_NAME: Final = "unsafe_name"
 """The reason why a task file cannot be reverted: its name is not UTF-8, or not a valid name of a task file.
 """
@@ -65,20 +65,20 @@ _PAGE: Final = 1000
 
 
 class RevertPart(Protocol):
-    """Plans what a revert does to things of one kind without versions of text."""
+    """Plans the revert of items of one kind that have no versions of text."""
 
     @property
     def zones(self) -> Collection[Zone]:
-        """The zones of the rows that it plans with."""
+        """The zones of the rows that the plan is based on."""
         ...
 
     def plan(self, rows: Sequence[Row]) -> Sequence[PlannedItem]:
-        """Return what reverting ``rows`` does: accepted rows of agents in ``zones``, oldest first. Raise
+        """Plan the revert of ``rows``: accepted rows of agents in ``zones``, oldest first. Raise
         `JournalError`."""
         ...
 
     def plan_undo(self, revert: str, paths: Sequence[str]) -> Sequence[PlannedItem]:
-        """Return what undoing the ``revert`` with that id does to the items at ``paths`` that it changed.
+        """Plan how to undo the revert with the id ``revert`` for the items at ``paths`` that it changed.
         Raise `JournalError`."""
         ...
 
@@ -87,10 +87,10 @@ class _Selected(NamedTuple):
     """The selected work.
 
     - ``versions``: the selected versions by place.
-    - ``agents``: whose they are.
+    - ``agents``: the authors of these versions.
     - ``others``: the number of other operations by zone.
     - ``rows``: rows without versions of text, newest first.
-    - ``client_edits``: as in `RevertPlan`.
+    - ``client_edits``: see `RevertPlan`.
     """
 
     versions: dict[Place, set[int]]
@@ -106,7 +106,7 @@ class RevertPlanner:
     - ``journal``: the rows.
     - ``tasks``: decides whether a task's folder is on this machine.
     - ``members``: the task of each agent.
-    - ``parts``: plan things without versions of text.
+    - ``parts``: plan items without versions of text.
     """
 
     def __init__(
@@ -118,8 +118,8 @@ class RevertPlanner:
         self._parts = parts
 
     def plan(self, selection: RevertSelection) -> RevertPlan:
-        """Return what reverting ``selection`` would do now, and change nothing. Raise `RevertNotFound`,
-        `JournalError`, and `RevertTooLarge` for more than 10,000 paths."""
+        """Plan the revert of ``selection``, and change nothing. Raise `RevertNotFound`, `JournalError`, and
+        `RevertTooLarge` for more than 10,000 paths."""
         until = selection.until or self._journal.last_seq()
         selected = self.select(selection._replace(until=until))
         planned = [self._planned(place, numbers) for place, numbers in sorted(selected.versions.items())]
@@ -131,7 +131,7 @@ class RevertPlanner:
         )
 
     def _with_kept_blobs(self, planned: Sequence[PlannedPath]) -> list[PlannedPath]:
-        """Return ``planned``, where binary files whose bytes are not kept cannot be reverted."""
+        """Return ``planned``, in which binary files cannot be reverted if their bytes are not kept."""
         wanted = {each.plan.blob.sha256 for each in planned if each.plan.blob is not None}
         lost = wanted.difference(self._journal.blobs.kept([*wanted])) if wanted else set()
         cannot = PathPlan("cannot", reason=NOT_KEPT)
@@ -151,7 +151,7 @@ class RevertPlanner:
                 yield from part.plan(of_part) if of_part else ()
 
     def select(self, selection: RevertSelection) -> _Selected:
-        """Return the work that ``selection`` selects. Raise the errors of `plan`."""
+        """Return the work in ``selection``. Raise the errors of `plan`."""
         if selection.undo:
             return self._selected_by_revert(selection.undo)
         versions: defaultdict[Place, set[int]] = defaultdict(set)
@@ -176,7 +176,7 @@ class RevertPlanner:
                     edits.update(each for each in named if each in edits or len(edits) < MAX_CLIENT_EDITS)
                 continue
             if selection.with_spawned and is_spawn(row):
-                # Both are paused, even if they have no work yet.
+                # Pause both agents, even if they have no work yet.
                 agents.update(dict.fromkeys((row.actor, row.path)))
                 continue
             is_item = row.zone in of_parts and find_row_flaw(row) is None
@@ -198,8 +198,10 @@ class RevertPlanner:
         return _Selected(dict(versions), tuple(sorted(agents)), others, rows, listed)
 
     def _make_check(self) -> Callable[[str, str], bool]:
-        """Return a function that returns whether a file has versions in a working tree. Its arguments: the
-        file's path, and the folder that a relative path is relative to."""
+        """Return a function that checks whether a file has versions in a working tree.
+
+        It takes the file's path, and the folder for relative paths.
+        """
         heads = self._journal.heads(TREE)
         trees = [read_tree(each.path, self._journal.content(each.seq) or "") for each in heads]
 
@@ -217,7 +219,7 @@ class RevertPlanner:
             wanted = [*sorted(of_task & set(selection.agents) if selection.agents else of_task)]
         elif not wanted:
             wanted = [None]
-        # The list grows by spawned agents.
+        # Spawned agents are appended to the list during the loop.
         for actor in wanted:
             only = RowFilter(actor=actor, after=selection.after, steps=False)
             before = (selection.until or 0) + 1
@@ -278,15 +280,15 @@ class RevertPlanner:
 
 
 class RevertRecord(NamedTuple):
-    """What a revert did, as its row says.
+    """The result of a revert, as recorded in its row.
 
     - ``written``: the versions that it wrote: zone, path and number.
-    - ``conflicts``: paths where people have to decide about the rest.
+    - ``conflicts``: paths with remaining changes that people must decide on.
     - ``could_not``: paths that it could not revert, with the reason.
     - ``not_reverted``: as in `RevertPlan`.
-    - ``agents``: whose work it was.
+    - ``agents``: the agents whose work was reverted.
     - ``until``: the last row that it considered.
-    - ``items``: changed things without versions of text.
+    - ``items``: changed items without versions of text.
     """
 
     written: tuple[tuple[Zone, str, int], ...]
@@ -303,9 +305,11 @@ class RevertRecord(NamedTuple):
 
 
 def read_record(journal: Journal, revert: str) -> RevertRecord:
-    """Return what the revert with the id ``revert`` did, by ``journal``. Raise `RevertNotFound`;
-    `JournalDamaged` if its record cannot be read; `JournalError`."""
-    # The first version is the one that a person signed; the second says that it is finished.
+    """Return the record of the revert with the id ``revert`` in ``journal``.
+
+    Raise `RevertNotFound`, `JournalDamaged` if the record cannot be read, and `JournalError`.
+    """
+    # A person signed the first version. The second version records the end of the revert.
     row = journal.version(ZONE, revert, 1)
     if row is None:
         raise RevertNotFound(revert=revert)
@@ -328,7 +332,7 @@ def read_record(journal: Journal, revert: str) -> RevertRecord:
 
 def _entries(fields: Mapping[str, Json], name: str, *more: type) -> Iterator[list[Any]]:
     """Yield the arrays in the array ``name`` of ``fields``: a zone, a path, and values of the types ``more``.
-    Raise `JournalDamaged` for anything else."""
+    Raise `JournalDamaged` for any other value."""
     for entry in get_list(fields, name):
         if not isinstance(entry, list) or [type(value) for value in entry] != [str, str, *more]:
             raise JournalDamaged
@@ -338,7 +342,7 @@ def _entries(fields: Mapping[str, Json], name: str, *more: type) -> Iterator[lis
 
 
 def _is_writable_name(path: str) -> bool:
-    """Return whether the task's file of the rows at ``path`` can be found and written by its name."""
+    """Return whether the task's file with rows at ``path`` can be found and written by its name."""
     try:
         return normalize_task_path(path.partition("/")[2]) == path.partition("/")[2]
     except InvalidPath:

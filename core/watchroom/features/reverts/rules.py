@@ -1,4 +1,4 @@
-"""What becomes of a path when versions of it are reverted: its text without them, computed by a weave. Pure.
+"""Computes the result of reverting versions of a path: the path's text without them, by a weave. Pure.
 
 A revert is a switch: its row lists the versions that it turned off (``took``) and on (``gave``). It can
 therefore be reverted like any other version, and lines keep their authors.
@@ -23,10 +23,10 @@ from watchroom.kernel.zones import SHARED
 from watchroom.model import MESSAGE, REVERT_WORK, SYSTEM, Draft, Note, Row, Zone
 
 PlanKind: TypeAlias = Literal["clean", "conflict", "nothing", "cannot"]
-"""What a revert does to a path.
+"""The effect of a revert on a path.
 
 - ``clean``: it removes all selected changes.
-- ``conflict``: people have to decide about some of them.
+- ``conflict``: people must decide on some of them.
 - ``nothing``: there is nothing left to remove.
 - ``cannot``: it cannot revert the path.
 """
@@ -38,11 +38,12 @@ NOT_KEPT: Final = "not_kept"
 TOO_MANY: Final = "too_many_versions"
 """The reason why a path cannot be reverted: it has too many versions."""
 WITHDRAWN: Final = "withdrawn"
-"""The result for an item that nobody has used."""
+"""The result for an item that nobody has used: it is withdrawn."""
 
 
 def is_revert_row(row: Row) -> bool:
-    """Return whether a revert made ``row``. Agents can put anything into the detail of a row."""
+    """Return whether ``row`` was made by a revert. The detail is no proof, because agents can write anything
+    into it."""
     return row.tool == REVERT_WORK and row.kind in ("human", "system")
 
 
@@ -57,7 +58,7 @@ class PathVersion(NamedTuple):
     - ``content``: its text, None if the version deletes the path.
     - ``is_text``: False if ``content`` is a placeholder for a binary file.
     - ``took``, ``gave``: the versions that it turned off and on, if a revert made it.
-    - ``is_entry``: it only appended an independent entry.
+    - ``is_entry``: it only appended an entry that is independent of the others.
     - ``blob``: the bytes of a binary file, if known.
     - ``executable``: whether the file may be executed.
     """
@@ -73,7 +74,7 @@ class PathVersion(NamedTuple):
 
     @property
     def is_revert(self) -> bool:
-        """Whether a revert made it."""
+        """Whether a revert made the version."""
         return bool(self.took or self.gave)
 
     @property
@@ -83,13 +84,13 @@ class PathVersion(NamedTuple):
 
 
 class PathPlan(NamedTuple):
-    """What a revert does to a path.
+    """The effect of a revert on a path.
 
     - ``content``: the new text, None if the path is deleted.
     - ``proposal``: the text if people remove all selected changes. It differs from ``content`` only in
       conflicts.
     - ``took``, ``gave``: the versions that the revert turns off and on.
-    - ``reason``: why the path cannot be reverted.
+    - ``reason``: the reason why the path cannot be reverted.
     - ``blob``: the new bytes of a binary file, for which ``content`` is the placeholder.
     - ``executable``: whether the file may be executed afterwards.
     """
@@ -107,15 +108,15 @@ class PathPlan(NamedTuple):
 class RevertSelection(NamedTuple):
     """The work to revert. Work of people, and external edits, are never reverted.
 
-    - ``agents``: whose work; empty means all agents.
+    - ``agents``: the agents whose work is reverted; empty means all agents.
     - ``task``: only agents of this task.
     - ``after``, ``until``: only rows after ``after`` up to ``until``; None means up to now.
-    - ``left_out``: paths that stay.
+    - ``left_out``: paths that are not changed.
     - ``undo``: the id of a revert to undo; it replaces all other fields.
-    - ``decided``: private files and task files of which all selected changes are removed, even if others
-      built on them. They have no merge screen.
+    - ``decided``: private files and task files whose selected changes are all removed, even if others built
+      on them. They have no merge screen.
     - ``decides_all``: treat all such files as ``decided``.
-    - ``with_spawned``: also the work of agents that the selected ones spawned, and so on.
+    - ``with_spawned``: also revert the work of agents that the selected agents spawned, recursively.
     """
 
     agents: tuple[str, ...] = ()
@@ -134,11 +135,11 @@ class RevertSelection(NamedTuple):
 
 
 class PlannedPath(NamedTuple):
-    """What a revert does to ``path`` in ``zone``.
+    """The effect of a revert on ``path`` in ``zone``.
 
     - ``head``: the current version.
-    - ``current``: its text, None if it is deleted.
-    - ``base``: the version before the first reverted one, 0 if there is none.
+    - ``current``: the text of ``head``, None if it is deleted.
+    - ``base``: the version before the first reverted version, 0 if there is none.
     """
 
     zone: Zone
@@ -155,12 +156,12 @@ class PlannedPath(NamedTuple):
 
 
 class PlannedItem(NamedTuple):
-    """What a revert does to something without versions of text at ``path`` in ``zone``: a document, a
-    handoff, a request.
+    """The effect of a revert on an item without versions of text at ``path`` in ``zone``: a document, handoff
+    or request.
 
     - ``plan``: its kind, a ``reason``, and in ``proposal`` the text that shows the result.
-    - ``current``: the text that shows the present state.
-    - ``drafts``: the rows that do it. The actor and the revert's id are added at the commit.
+    - ``current``: the text that shows the current state.
+    - ``drafts``: the rows of the revert. The actor and the revert's id are added at the commit.
     """
 
     zone: Zone
@@ -172,7 +173,7 @@ class PlannedItem(NamedTuple):
 
 class ClientEdit(NamedTuple):
     """The number of ``times`` that ``agent`` edited the file at ``path`` with its client's own tools.
-    ``path`` is relative to ``folder``, where its session began, if it is in that."""
+    ``path``: relative to ``folder``, in which its session began, if the file is in it."""
 
     agent: str
     path: str
@@ -181,13 +182,13 @@ class ClientEdit(NamedTuple):
 
 
 class RevertPlan(NamedTuple):
-    """What a revert does, as of row ``until``.
+    """The planned effects of a revert, as of row ``until``.
 
-    - ``agents``: whose work it is.
-    - ``paths``, ``items``: what it does to each.
+    - ``agents``: the agents whose work is reverted.
+    - ``paths``, ``items``: the effect on each path and item.
     - ``not_reverted``: the number of other operations by zone, which cannot be reverted.
     - ``client_edits``: the newest files that agents edited with their clients' own tools. They have no
-      versions to go back to.
+      versions, and cannot be reverted.
     """
 
     until: int
@@ -198,18 +199,18 @@ class RevertPlan(NamedTuple):
     client_edits: tuple[ClientEdit, ...] = ()
 
     def of_kind(self, *kinds: str) -> list[PlannedPath]:
-        """Return the paths whose plans are of these ``kinds``."""
+        """Return the paths whose plans are of one of these ``kinds``."""
         return [each for each in self.paths if each.plan.kind in kinds]
 
     def changes(self, *kinds: str) -> list[PlannedPath | PlannedItem]:
-        """Return the paths and items whose plans are of these ``kinds``."""
+        """Return the paths and items whose plans are of one of these ``kinds``."""
         planned: list[PlannedPath | PlannedItem] = [*self.paths, *self.items]
         return [each for each in planned if each.plan.kind in kinds]
 
 
 def mode_change(planned: PlannedPath | PlannedItem) -> list[str]:
-    """Return the lines of a git patch that change whether the file of ``planned`` may be executed, empty if
-    that does not change."""
+    """Return the lines of a git patch for the change of the file's executable bit, empty if it does not
+    change."""
     if not isinstance(planned, PlannedPath) or planned.plan.content is None:
         return []
     before, after = is_executable(planned.head), planned.plan.executable
@@ -218,8 +219,10 @@ def mode_change(planned: PlannedPath | PlannedItem) -> list[str]:
 
 
 def first_needed(selected: Collection[int], versions: Sequence[PathVersion]) -> int:
-    """Return the first version of a path that is needed to revert the versions ``selected``, according to
-    ``versions``, which end with the newest. Versions that reverts switched since are needed, too."""
+    """Return the first version of a path that is needed to revert the versions ``selected``.
+
+    ``versions``: all versions up to the newest. Versions that later reverts switched are also needed.
+    """
     return min([*selected, *(each for version in versions for each in (*version.took, *version.gave))])
 
 
@@ -228,11 +231,11 @@ def plan_path(
 ) -> PathPlan:
     """Plan the revert of the versions ``selected`` of a path.
 
-    - ``versions``: all from `first_needed` to the newest.
+    - ``versions``: all versions from `first_needed` to the newest.
     - ``before``: the version before them, None if there was no file.
 
-    Binary files have no lines. A binary version removes all lines, and the result is the last version that
-    stays. If versions differ in style, lines are compared in normal form.
+    Binary files have no lines. A binary version removes all lines, and the result is the last version that is
+    not reverted. If versions differ in style, lines are compared in normal form.
     """
     start, now = before or PathVersion(0, None), versions[-1]
     styles = _find_styles(start, versions)
@@ -249,7 +252,7 @@ def plan_path(
     if stands.is_text:
         exists = _exists(off, versions, start.content)
         entries = {each.number for each in versions if each.is_entry}
-        # Nobody can keep parts of a binary file that is removed.
+        # A removed binary file cannot be kept in part.
         regions = weave.switch(off, entries) if stood.is_text else [_whole(weave.text(off))]
         plan = _plan_text(regions, now.content, exists=exists)
         if styles:
@@ -266,8 +269,11 @@ def plan_path(
 
 
 def _plan_text(regions: Sequence[Region], current: str | None, *, exists: bool) -> PathPlan:
-    """Plan a text with these ``regions``. ``current`` is the current text, None if it is deleted; ``exists``:
-    whether there is a file afterwards."""
+    """Plan a text with these ``regions``.
+
+    - ``current``: the current text, None if it is deleted.
+    - ``exists``: whether the file exists afterwards.
+    """
     has_conflict = any(region.kind == "conflict" for region in regions)
     content: str | None = join_lines(line for region in regions for line in _settled(region))
     proposal: str | None = join_lines(line for region in regions for line in region.incoming)
@@ -283,14 +289,14 @@ def _plan_text(regions: Sequence[Region], current: str | None, *, exists: bool) 
 
 
 def _whole(text: str) -> Region:
-    """Return one region with all lines of ``text``, without a conflict."""
+    """Return a single region with all lines of ``text``, without a conflict."""
     return Region("incoming", (), (), tuple(split_lines(text)))
 
 
 def _switched(
     off: frozenset[int], selected: Collection[int], versions: Sequence[PathVersion]
 ) -> frozenset[int]:
-    """Return the versions that are off once those ``selected`` are reverted, too. Reverting a revert turns
+    """Return the versions that are off after the versions ``selected`` are reverted. Reverting a revert turns
     its versions on again."""
     known = {each.number: each for each in versions}
     for number in sorted(set(selected) - off, reverse=True):
@@ -300,8 +306,8 @@ def _switched(
 
 
 def _exists(off: frozenset[int], versions: Sequence[PathVersion], before: str | None) -> bool:
-    """Return whether there is a file if the versions ``off`` are off, by the newest creation or deletion that
-    stays."""
+    """Return whether the file exists without the versions ``off``: after the newest creation or deletion that
+    stays on."""
     exists = was = before is not None
     for each in versions:
         is_there = each.content is not None
@@ -312,14 +318,14 @@ def _exists(off: frozenset[int], versions: Sequence[PathVersion], before: str | 
 
 
 def _last_brought(off: frozenset[int], versions: Sequence[PathVersion], start: PathVersion) -> PathVersion:
-    """Return the last version that stays if the versions ``off`` are off. Reverts are skipped."""
+    """Return the last version except the versions ``off`` and reverts, ``start`` if there is none."""
     brought = (each for each in reversed(versions) if each.number not in off and not each.is_revert)
     return next(brought, start)
 
 
 def _is_executable(off: frozenset[int], versions: Sequence[PathVersion], start: PathVersion) -> bool:
-    """Return whether the file may be executed if the versions ``off`` are off, by the last change of it that
-    stays."""
+    """Return whether the file is executable without the versions ``off``: after the last change of this that
+    stays on."""
     found = was = start.executable
     for each in versions:
         if each.executable != was and each.number not in off and not each.is_revert:
@@ -329,7 +335,8 @@ def _is_executable(off: frozenset[int], versions: Sequence[PathVersion], start: 
 
 
 def _find_styles(start: PathVersion, versions: Sequence[PathVersion]) -> Sequence[TextStyle]:
-    """Return the styles of ``start`` and of ``versions``, empty if they are equal, or line ends are mixed."""
+    """Return the styles of ``start`` and of ``versions``, empty if they are all equal, or if line ends are
+    mixed."""
     styles = [detect_style(each.text) for each in (start, *versions)]
     known = [set(values) - {None} for values in zip(*styles, strict=True)]
     differ = any(len(values) > 1 for values in known)
@@ -337,8 +344,10 @@ def _find_styles(start: PathVersion, versions: Sequence[PathVersion]) -> Sequenc
 
 
 def _style(off: frozenset[int], versions: Sequence[PathVersion], styles: Sequence[TextStyle]) -> TextStyle:
-    """Return the style if the versions ``off`` are off: each property by its last change that stays.
-    ``styles`` begin with the style before ``versions``."""
+    """Return the style if the versions ``off`` are off: for each property, by its last change that stays on.
+
+    ``styles``: begins with the style before ``versions``.
+    """
     found = was = styles[0]
     for each, style in zip(versions, styles[1:], strict=True):
         for name, value in style._asdict().items():
@@ -358,5 +367,5 @@ def _with_style(plan: PathPlan, style: TextStyle) -> PathPlan:
 
 
 def _settled(region: Region) -> tuple[str, ...]:
-    """Return the lines of ``region`` until people decide."""
+    """Return the lines of ``region`` that stay until people decide."""
     return region.current if region.kind == "conflict" else region.incoming

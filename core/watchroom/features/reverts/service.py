@@ -1,9 +1,9 @@
-"""Reverts what agents did since a moment.
+"""Reverts the work of agents since a given moment.
 
 Each path is planned, then everything is committed in one append, task files are written, and agents are
-notified. The first version of a revert's path means that task files are being written, the second that it is
-finished. If its process dies between the two, the next process finishes the revert, and decides nothing
-again.
+notified. The first version of a revert's path means that task files are being written. The second version
+means that it is finished. If its process dies between the two, the next process finishes the revert by the
+recorded plan.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from watchroom.texts import catalogue
 
 _MAX_TRIES: Final = 5
 _MAX_NOTIFIED: Final = 1000
-"""The maximum number of agents that are notified."""
+"""Maximum number of agents that are notified."""
 _log = logging.getLogger("watchroom")
 
 
 class RevertOutcome(NamedTuple):
-    """The revert ``id``: its ``record``, and its last ``row``."""
+    """The revert with the id ``id``: its ``record``, and its last ``row``."""
 
     id: str
     record: RevertRecord
@@ -49,7 +49,7 @@ class RevertOutcome(NamedTuple):
 
 
 class Reverts:
-    """Reverts what agents did.
+    """Reverts the work of agents.
 
     Args:
         store: the journal and the files.
@@ -60,7 +60,7 @@ class Reverts:
         conflicts: settles conflicts of a revert that is undone.
         stops: pauses the agents.
         people: decides which reverts count.
-        parts: plan things without versions of text.
+        parts: plan items without versions of text.
     """
 
     def __init__(
@@ -86,9 +86,9 @@ class Reverts:
         self._parts = parts
 
     def plan(self, selection: RevertSelection) -> RevertPlan:
-        """Return what reverting ``selection`` would do now, and change nothing. Raise `RevertNotFound`,
-        `RevertTooLarge`, `JournalError`."""
-        # A reading becomes a row up to 20 ms later, and decides whether a handoff can be withdrawn.
+        """Plan the revert of ``selection``, and change nothing. Raise `RevertNotFound`, `RevertTooLarge`,
+        `JournalError`."""
+        # A read becomes a row up to 20 ms later, and a handoff that was read cannot be withdrawn.
         self._store.commits.flush()
         return self._planner().plan(selection)
 
@@ -102,10 +102,10 @@ class Reverts:
         clean_only: bool = False,
         pause: bool = True,
     ) -> RevertOutcome:
-        """Revert ``selection``, all of it or nothing. Return what was done when every file is in place.
+        """Revert ``selection`` atomically. Return the outcome once all files are written.
 
-        - ``revert_id``: the id of a revert that was begun already; it is finished. Default: a new revert.
-        - ``message``: for the agents whose work is reverted.
+        - ``revert_id``: the id of an unfinished revert to finish. Default: a new revert.
+        - ``message``: a text for the agents whose work is reverted.
         - ``clean_only``: revert only paths without conflicts.
         - ``pause``: pause these agents first.
 
@@ -119,7 +119,7 @@ class Reverts:
 
     def finish(self, call: CallContext, revert: str) -> RevertOutcome:
         """Finish the revert with the id ``revert``: write the files of tasks, and commit that it is finished.
-        Return what was done. Raise `RevertNotFound`, `JournalError`."""
+        Return the outcome. Raise `RevertNotFound`, `JournalError`."""
         record = read_record(self._store.journal, revert)
         row = self._store.journal.version(ZONE, revert, 2)
         if row is not None:
@@ -133,12 +133,12 @@ class Reverts:
         done, head = self._store.write(
             call.with_tool(REVERT_WORK).write(ZONE, revert, record.dump(), expected=1)
         )
-        # Another process may have finished it meanwhile: then its row counts.
+        # Another process may have finished it. Then the row of that process counts.
         return RevertOutcome(revert, record, done if done.outcome == "ok" or head is None else head)
 
     def finish_all(self) -> None:
-        """Finish the reverts whose processes died. A revert that fails is logged, and tried again later.
-        Raise `JournalError`."""
+        """Finish the reverts of dead processes. If a revert fails, log the error and try again later. Raise
+        `JournalError`."""
         for head in self._store.journal.heads(ZONE):
             if head.version == 1 and self._people.counts(head):
                 try:
@@ -166,7 +166,7 @@ class Reverts:
         )
         if pause and not selection.undo:
             paused, _ = self._stops.pause(call, selected.agents)
-            # Later writes of a running call would not be reverted.
+            # Without the wait, later writes of a running call would not be reverted.
             self._stops.wait_until_paused(paused)
         for tries in range(1, _MAX_TRIES + 1):
             self._record_edits(selected.versions)
@@ -227,7 +227,7 @@ class Reverts:
                 for each in waiting
                 if each.zone in SHARED
             ),
-            # Items that cannot be reverted have drafts, too: notifications of their readers.
+            # Items that cannot be reverted also have drafts: notifications of their readers.
             *(draft for each in plan.items for draft in _item_drafts(call, revert, each)),
             *self._dismissals(call, selection.undo),
             *self._messages(call, plan, [*chosen, *items], message),
@@ -240,14 +240,14 @@ class Reverts:
         return texts("revert.rest", agents=", ".join(plan.agents[:10]))[:200]
 
     def _dismissals(self, call: CallContext, undone: str) -> Iterator[Note]:
-        """Yield the notes that settle the conflicts which the revert ``undone`` left, if it is given."""
+        """Yield the notes that settle the conflicts of the undone revert ``undone``, if it is given."""
         if not undone:
             return
         journal = self._store.journal
         for zone, path in read_record(journal, undone).conflicts:
             for row in journal.refused(zone, path, limit=100):
                 if row.detail.get("revert") == undone:
-                    # Somebody may have settled it already.
+                    # Somebody may have already settled it.
                     with suppress(ConflictSettled):
                         yield self._conflicts.draft_dismissal(call, row.seq, "")
 
@@ -283,8 +283,8 @@ def _version(call: CallContext, revert: str, planned: PlannedPath, message: str)
 
 
 def _conflict(revert: str, planned: PlannedPath, is_written: bool, message: str) -> Note:
-    """Return the conflict about the rest of a path: its current text, against the text without all selected
-    changes."""
+    """Return the conflict about the remaining changes of a path: between its current text and the text
+    without any selected change."""
     current = (planned.head.version or 0) + is_written
     return Note(
         *(SYSTEM, REVERT_WORK, planned.zone, planned.path, "conflict", "revert_conflict"),
@@ -296,7 +296,7 @@ def _conflict(revert: str, planned: PlannedPath, is_written: bool, message: str)
 
 
 def _item_drafts(call: CallContext, revert: str, item: PlannedItem) -> Iterator[Draft]:
-    """Return the drafts that revert ``item``, by the caller."""
+    """Yield the caller's drafts that revert ``item``."""
     for draft in item.drafts:
         yield call.stamp(draft._replace(actor=call.actor, detail={**(draft.detail or {}), "revert": revert}))
 

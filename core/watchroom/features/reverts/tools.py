@@ -1,4 +1,4 @@
-"""The tool by which people revert what agents did (TIME: revert)."""
+"""The tool with which people revert the work of agents (TIME: revert)."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _DECIDABLE: Final = tuple(zone for zone, spec in ZONES.items() if spec.reverts =
 class RevertWorkParams(ParamsModel):
     """The work to revert: either ``undo``, the id of a revert, or a selection of agents' work.
 
-    - ``agents``, ``task``: whose work; default: all agents.
+    - ``agents``, ``task``: the agents whose work is reverted; default: all agents.
     - ``after``, ``until``: rows after ``after`` up to ``until``; default: from the first row to now.
-    - ``take_back``: private files (``private/AGENT/PATH``) and task files (``file/TASK/PATH``), or ``all``,
-      of which all selected changes are removed, even if others built on them.
-    - ``with_spawned``: also the work of agents that the selected ones spawned since.
+    - ``take_back``: private files (``private/AGENT/PATH``) and task files (``file/TASK/PATH``) whose selected
+      changes are all removed, even if others built on them. ``all`` means all such files.
+    - ``with_spawned``: also revert the work of agents that the selected agents spawned since.
     """
 
     agents: Annotated[list[Name] | None, Field(max_length=1000)] = None
@@ -46,8 +46,8 @@ class RevertWorkParams(ParamsModel):
 
 
 class RevertedPath(FrozenModel):
-    """What became of a path: its new ``version``, 0 if it has none; ``reason`` says why it could not be
-    reverted."""
+    """The result for a path. ``version``: the new version, 0 if there is none. ``reason``: why it could not
+    be reverted."""
 
     zone: str
     path: str
@@ -59,10 +59,10 @@ class RevertWorkResult(ResultModel):
     """The result of a revert, with at most 1,000 paths per list.
 
     - ``written``: the reverted paths; ``written_count`` is their full number.
-    - ``conflicts``: paths where people have to decide about the rest.
+    - ``conflicts``: paths with remaining changes that people must decide on.
     - ``could_not``: paths that could not be reverted.
-    - ``items``: changed things without versions of text: documents, handoffs, requests.
-    - ``not_reverted``: the number of other operations by zone, which stay.
+    - ``items``: changed items without versions of text: documents, handoffs, requests.
+    - ``not_reverted``: the number of other operations by zone, which are not reverted.
     """
 
     revert_id: str
@@ -77,8 +77,8 @@ class RevertWorkResult(ResultModel):
 
 @tool("revert_work", zone="revert", path=("revert_id",), destroys=True, idempotent=True, may_conflict=True)
 def revert_work(context: ToolContext, params: RevertWorkParams) -> RevertWorkResult:
-    """Revert the selected work, completely or not at all. Raise `RevertNotFound`, `RevertTooLarge`,
-    `HeadsMoved`, `InvalidName`."""
+    """Revert the selected work atomically. Raise `RevertNotFound`, `RevertTooLarge`, `HeadsMoved`,
+    `InvalidName`."""
     selection = RevertSelection(
         tuple(params.agents or ()),
         params.task or "",
@@ -100,7 +100,7 @@ def revert_work(context: ToolContext, params: RevertWorkParams) -> RevertWorkRes
 
 
 def decided_places(named: Iterable[str]) -> tuple[Place, ...]:
-    """Return the places that ``named`` contains as ``ZONE/PATH``. Other texts are ignored."""
+    """Parse ``named`` as places in the form ``ZONE/PATH``. Other texts are ignored."""
     pairs = (each.partition("/") for each in named)
     return tuple((zone, path) for name, _, path in pairs for zone in _DECIDABLE if name == zone)
 

@@ -1,6 +1,6 @@
-"""Reverts of messages, requests, board locks and buffers: they are withdrawn if nobody has used them.
+"""Reverts messages, requests, board locks and buffers: withdraws them if nobody has used them.
 
-What was already read cannot be withdrawn. Its readers are notified instead.
+An item that was already read cannot be withdrawn. Its readers are notified instead.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ NOT_RESTORED: Final = "not_restored"
 
 
 class RequestWithdrawal:
-    """Withdraws requests to people that nobody has answered. Whoever waits continues as if the request had
+    """Withdraws requests to people that nobody has answered. A waiting agent continues as if the request had
     expired."""
 
     zones: Final[tuple[Zone, ...]] = ("request",)
@@ -88,7 +88,7 @@ class LeaseRelease:
         return list(_ended(self._journal, "lease", held, RELEASE, RELEASED))
 
     def plan_undo(self, revert: str, paths: Sequence[str]) -> Sequence[PlannedItem]:
-        """See `RevertPart.plan_undo`. It restores nothing: a lock lasts some seconds."""
+        """See `RevertPart.plan_undo`. It restores nothing: a lock only lasts a few seconds."""
         return _not_restored("lease", paths)
 
 
@@ -111,8 +111,10 @@ class BufferClosing:
 
 
 class MessageRetraction:
-    """Notifies the receivers of messages that these do not count, and lists spawned agents. ``texts`` returns
-    the catalogue for notifications."""
+    """Notifies the receivers of messages that the messages are withdrawn, and lists spawned agents.
+
+    ``texts``: returns the catalogue for notifications.
+    """
 
     zones: Final[tuple[Zone, ...]] = ("agent",)
 
@@ -137,7 +139,7 @@ class MessageRetraction:
 
 
 def make_withdrawals(store: Store, people: PeopleReader) -> Sequence[RevertPart]:
-    """Return all parts of this module for ``store``. ``people`` decides which answers count."""
+    """Return all revert parts of this module for ``store``. ``people``: decides which answers count."""
 
     def texts() -> Catalogue:
         return catalogue(store.registry.current().language)
@@ -155,7 +157,8 @@ def make_withdrawals(store: Store, people: PeopleReader) -> Sequence[RevertPart]
 def _ended(
     journal: Journal, zone: Zone, holders: dict[str, str], tool: str, reason: str
 ) -> Iterator[PlannedItem]:
-    """Yield the paths of ``holders`` whose newest version still belongs to its holder. ``tool`` ends each."""
+    """Yield the paths of ``holders`` whose newest version still belongs to its holder. ``tool``: the tool
+    that ends them."""
     for path, head in zip(holders, journal.heads_of([(zone, path) for path in holders]), strict=True):
         if head is not None and not head.deleted and head.actor == holders[path]:
             draft = Write(SYSTEM, tool, zone, path, None, expected=head.version or 0)

@@ -1,7 +1,7 @@
 """Messages from people and agents that wait for an agent until they are handed over to its model.
 
-In a session of the runtime, the step that receives a message records the hand-over. For all other agents it
-is a note whose base is the newest message that was handed over.
+In a session of the runtime, the step that receives a message records the hand-over. For all other agents, a
+note records it. The note's base is the newest message that was handed over.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from watchroom.model import MESSAGE, Json, Note
 
 _AGENTS: Final = "agent"
 _MAX_MESSAGES: Final = 20
-"""Messages in one hand-over. Later messages follow with the next one."""
+"""Maximum number of messages in one hand-over. Later messages follow in the next hand-over."""
 _MAX_CHARACTERS: Final = 50_000
-"""Characters in one hand-over, except that the first message is always included."""
+"""Maximum characters in one hand-over. The first message is always included."""
 
 
 class Messages:
@@ -71,8 +71,8 @@ class Handover:
     """A context manager that hands messages over to one session.
 
     First give the messages to the client, then call `record`. If this process dies in between, the messages
-    still wait, so they are given twice rather than never. Within the context no other process hands messages
-    over to the same agent.
+    still wait, and are handed over again. Within the context no other process hands messages over to the same
+    agent.
 
     Example::
 
@@ -98,14 +98,14 @@ class Handover:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no taken message waits to be recorded."""
+        """Whether all taken messages are recorded."""
         return not self._taken
 
     def take(self, path: str) -> list[SessionRecord]:
         """Return the messages that wait for the session at ``path`` (`Messages.find_waiting`), oldest first.
 
-        At most 20 messages or 50,000 characters. None while another process hands messages over to the agent.
-        Raise `JournalError`.
+        At most 20 messages or 50,000 characters. The result is empty while another process hands messages
+        over to the agent. Raise `JournalError`.
         """
         if self._taken or not self._messages.find_waiting(path):
             return []
@@ -126,13 +126,13 @@ class Handover:
             self.release()
 
     def release(self) -> None:
-        """Return the taken messages, so that the next hand-over takes them."""
+        """Give the taken messages back, so that the next hand-over takes them."""
         self._taken = []
         self._claim.close()
 
 
 def _first(messages: Sequence[SessionRecord]) -> list[SessionRecord]:
-    """Return the messages of one hand-over."""
+    """Return the messages for one hand-over."""
     first: list[SessionRecord] = []
     characters = 0
     for each in messages[:_MAX_MESSAGES]:

@@ -13,16 +13,16 @@ from watchroom.model import STREAM, Json, Row, parse_object
 from watchroom.validation import escape_unstorable
 
 MAX_TEXT: Final = 10_000
-"""Characters of a text in a message."""
+"""Maximum characters of a text in a message."""
 _MAX_CODE: Final = 100
 _FAILED: Final = "_OTHER"
-"""The name that OpenTelemetry has for other errors."""
+"""OpenTelemetry's name for other errors."""
 _CODE: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
-"""Other errors are texts that a tool wrote."""
+"""Matches error codes. Other errors are texts that a tool wrote."""
 MAX_STEPS: Final = 1000
 """The default number of steps that `read_steps` returns."""
 MAX_PIECES: Final = 500
-"""The number of newest pieces of an unfinished answer that are read."""
+"""Maximum number of newest pieces of an unfinished answer that are read."""
 
 
 class StepCall(NamedTuple):
@@ -41,7 +41,7 @@ class StepContent(NamedTuple):
     - ``given``, ``said``: the messages for the model and from it, by OpenTelemetry's semantic conventions.
     - ``is_answer``: whether it is an answer of a model.
     - ``is_prompt``: whether it has a message of a user.
-    - ``requested_model``, ``finish_reason``: of the call of the model.
+    - ``requested_model``, ``finish_reason``: the model and the reason in the call of the model.
     - ``error``: the code of the error that ended the step.
     - ``session_model``: the model with which the session began.
     """
@@ -169,7 +169,7 @@ def read_steps(
 
 
 def read_stream(journal: Journal, session: str, *, as_of: int) -> str:
-    """Return what the model of ``session`` wrote since its last step, up to row ``as_of``. Raise
+    """Return the text that the model of ``session`` wrote since its last step, up to row ``as_of``. Raise
     `JournalError`."""
     head = journal.head("session", session, as_of=as_of)
     agent = session.partition("/")[0]

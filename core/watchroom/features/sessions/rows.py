@@ -2,7 +2,7 @@
 
 The runtime and the sessions of clients write the same rows. The content of the first row is a whole state.
 The content of each later row has only the changes, so that a row does not grow with its session. The detail
-has what lists and counts need, because the content can have megabytes.
+has the data for lists and counts, because the content can have megabytes.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from watchroom.validation import escape_unstorable
 
 
 def encode_first_record(session_id: str, began: str, metadata: Mapping[str, Json]) -> str:
-    """Return the content of the first row of the session ``session_id``, in which nothing has happened yet.
+    """Return the content of the first row of the session ``session_id``, before its first step.
 
     - ``began``: the time in ISO 8601
-    - ``metadata``: kept as it is
+    - ``metadata``: kept unchanged
     """
     state: dict[str, Json] = {
         "session_id": session_id,
@@ -46,9 +46,9 @@ def encode_record(
 ) -> str:
     """Return the content of a step's row.
 
-    - ``events``, ``messages``: those that the step adds to the session
-    - ``changed``: the other fields of the state, as far as the step changed them
-    - ``kept``: how many of the earlier messages remain, None for all
+    - ``events``, ``messages``: the events and messages that the step adds to the session
+    - ``changed``: the other fields of the state that the step changed
+    - ``kept``: the number of earlier messages that remain, None for all
     """
     record: dict[str, Json] = {"events": [*events], "messages": [*messages], "state": changed}
     if kept is not None:
@@ -59,10 +59,9 @@ def encode_record(
 def format_step_detail(
     step: StepDetail, *, last_processed: int | None = None, waiting: Sequence[int] = ()
 ) -> dict[str, Json]:
-    """Return ``step`` as the detail of a row has it, the inverse of `StepDetail.of`.
+    """Return ``step`` as the detail of a row: the inverse of `StepDetail.of`.
 
-    ``last_processed`` is the newest row that the session has acted on, except for the messages in
-    ``waiting``.
+    ``last_processed``: the newest row that the session has processed, except for the messages in ``waiting``.
     """
     detail: dict[str, Json] = {
         "status": step.status,
@@ -90,7 +89,7 @@ def format_step_detail(
 
 
 def add_usage(step: StepDetail, used: UsageTotal) -> StepDetail:
-    """Return ``step`` with ``used`` added to what its session has used."""
+    """Return ``step`` with ``used`` added to its session's usage."""
     return step._replace(
         input_tokens=step.input_tokens + used.input,
         output_tokens=step.output_tokens + used.output,
@@ -102,7 +101,7 @@ def add_usage(step: StepDetail, used: UsageTotal) -> StepDetail:
 
 
 def spent_record(step: StepDetail) -> dict[str, Json]:
-    """Return what the session of ``step`` has used, as the field ``spent`` of its state."""
+    """Return the usage of the session of ``step``, as the field ``spent`` of its state."""
     return {
         "input_tokens": step.input_tokens,
         "output_tokens": step.output_tokens,
@@ -117,7 +116,7 @@ def spent_record(step: StepDetail) -> dict[str, Json]:
 
 
 UNSUPERVISED: Final = "unsupervised"
-"""A flag in the detail of a step: the client does something that no hook reports."""
+"""A flag in the detail of a step: no hook reports the client's current work."""
 _UNSUPERVISED_MARK: Final = f'"{UNSUPERVISED}": true'
 _MARK: Final = f'"{PRESENCE}": "'
 _OPEN: Final = tuple(
@@ -140,26 +139,26 @@ def presence_of(row: Row) -> str:
 
 
 def takes_over(row: Row) -> bool:
-    """Whether ``row`` is a note by which another process takes its session over. In a step, the lease says
-    which process runs the session."""
+    """Whether ``row`` is a note of a process that takes over the session. For a step, the lease identifies
+    the process."""
     return row.version is None and row.tool == CONTINUE
 
 
 def is_unfinished(step: Row) -> bool:
-    """Whether the session whose newest step is ``step`` needs a process. A paused session needs one, because
-    only a process can resume it."""
+    """Whether the session whose newest step is ``step`` needs a process. A paused session also needs a
+    process, because only a process can resume it."""
     return any(status in step.detail_json for status in _OPEN)
 
 
 def is_unsupervised(step: Row) -> bool:
-    """Whether ``step`` records that its client does something that no hook reports."""
+    """Whether ``step`` records that no hook reports its client's current work."""
     return _UNSUPERVISED_MARK in step.detail_json
 
 
 HANDED_OVER: Final = "tell_news"
-"""The tool of a note that messages were handed over. Its path is their receiver: an agent or a session."""
+"""The tool of a note that messages were handed over. Its path is the receiver: an agent or a session."""
 MESSAGES: Final = "messages"
-"""The key of the messages' rows in the detail of such a note."""
+"""The key in the note's detail for the rows of the messages."""
 
 
 def messages_of(note: Row) -> list[int]:
@@ -185,7 +184,7 @@ _MAX_ABOUT: Final = 200
 _MAX_REASON: Final = 200
 _MAX_FOLDER: Final = 4096
 _MAX_PATH_CHARACTERS: Final = 8000
-"""Total characters of the paths in a row's detail. At least one path is always kept."""
+"""Maximum total characters of the paths in a row's detail. At least one path is always kept."""
 
 
 class ClientCall(NamedTuple):
@@ -194,9 +193,9 @@ class ClientCall(NamedTuple):
     - ``tool``: the client's name of the tool.
     - ``about``: one line, for example a path or a command.
     - ``paths``: the files that it wrote or would have written, relative to ``folder`` if they are in it.
-    - ``left_out``: the minimum number of further files.
+    - ``left_out``: the number of further files, at least.
     - ``folder``: the folder in which the session began, empty if unknown.
-    - ``error``, ``reason``: the code and the text of the refusal, empty if it was not refused.
+    - ``error``, ``reason``: the code and text of the refusal, empty if the call was not refused.
     """
 
     tool: str

@@ -1,4 +1,4 @@
-"""Pure rules about sessions: who is stopped, and to whom a row is delivered."""
+"""Pure rules about sessions: which agents are stopped, and to which address a row is delivered."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from watchroom.model import END_TASK, MESSAGE, SPAWN, TERMINATE, Row
 
 
 def stopped_by(version: Row) -> Mapping[str, int]:
-    """Return the agents that ``version`` of the path of stopped agents lists, with the rows that paused them.
+    """Return the agents listed by ``version`` of the path of stopped agents, with the rows that paused them.
 
     Only rows before ``version`` count.
     """
@@ -23,10 +23,9 @@ def stopped_by(version: Row) -> Mapping[str, int]:
 
 
 def stopped_after(stopped: Mapping[str, int], row: Row) -> Mapping[str, int]:
-    """Return the stopped agents after ``row``, which takes effect, given those before it (``stopped``).
+    """Return the stopped agents after the valid row ``row``. ``stopped``: the stopped agents before it.
 
-    A row that stops agents only adds some, so it releases nobody. Return ``stopped`` itself if nothing
-    changes.
+    A row that stops agents only adds agents, and releases none. Return ``stopped`` itself if nothing changes.
     """
     effect = effect_of(row)
     if effect == "stop":
@@ -45,10 +44,10 @@ _TASK: Final = "task "
 
 
 def row_address(row: Row) -> str | None:
-    """Return the address to which ``row`` is delivered; None if it was refused or has no address.
+    """Return the address to which ``row`` is delivered; None if the row was refused or has no address.
 
-    A message goes to an agent or a session, the end of a request to its session, and the spawn or the end of
-    an agent to its task (`task_address`).
+    A message goes to an agent or a session. The end of a request goes to its session. The spawn or the end of
+    an agent goes to its task (`task_address`).
     """
     if row.outcome != "ok":
         return None
@@ -68,5 +67,5 @@ def row_address(row: Row) -> str | None:
 
 
 def task_address(task: str) -> str:
-    """Return the address of ``task``. It differs from all addresses of agents and sessions."""
+    """Return the address of ``task``. It never equals the address of an agent or a session."""
     return _TASK + task

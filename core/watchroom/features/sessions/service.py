@@ -1,8 +1,8 @@
 """Sessions as rows. Each step is the next version of its session's path, so only one process can take it.
 
-The version is a fencing number: a process that takes a session over first writes a version. The content of a
-row is the result of the step. Streamed text and starts of tool calls are notes on the same path. People
-steer an agent by notes on its id or on the path of one of its sessions.
+The version is a fencing token: a process that takes a session over first writes a version. The content of a
+row is the result of the step. Streamed text and starts of tool calls are notes on the same path. People steer
+an agent by notes on its id or on the path of one of its sessions.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _AGENTS: Final = "agent"
 BEGIN: Final = "begin_session"
 TOOL_BEGINS: Final = "tool_begins"
 HEARD_IN_SESSION: Final = "heard_in_session"
-"""The key, in steps of a client's session begun by an earlier version, of the row up to which the session
-had got its messages."""
+"""A key in the steps of client sessions that began in earlier releases: the row up to which the session had
+received its messages."""
 _STANDS_AT: Final = "version"
-"""The key of the session's version in the detail of a note that a call starts."""
+"""The key of the session's version in the detail of a note about the start of a call."""
 _LONGEST_LINE: Final = 200
 
 
@@ -51,7 +51,7 @@ class SessionRecord(NamedTuple):
 class SessionRecords:
     """The rows of agents' sessions. Usable from any thread.
 
-    - ``policy``: decides about the calls of sessions.
+    - ``policy``: decides on the calls of sessions.
     - ``people``: knows which rows of people take effect.
     """
 
@@ -88,7 +88,7 @@ class SessionRecords:
         """Write the next step of the session at ``path``.
 
         - ``version``: the version of the step before.
-        - ``tool``: what the step did.
+        - ``tool``: the kind of the step.
         - ``text``: the content of the row.
         - ``detail``: may name the presence lease of the process that runs the session, default this one.
         - ``key``: if the agent already has a row with this key, that row is returned.
@@ -108,7 +108,8 @@ class SessionRecords:
         return {**detail, PRESENCE: detail.get(PRESENCE) or self._store.journal.presence.hold()}
 
     def take_over(self, last: Row, text: str, detail: Mapping[str, Json]) -> Row:
-        """Take over the session whose newest step is ``last``, so that the former process can write no step.
+        """Take over the session whose newest step is ``last``. The former process can then write no more
+        steps.
 
         Write a step with the content ``text`` and ``detail``, unless this process wrote ``last``. Return the
         newest step. Raise `SessionTaken` if there is a newer step than ``last``.
@@ -120,9 +121,9 @@ class SessionRecords:
     def record_takeover(self, last: Row, detail: Mapping[str, Json] | None = None) -> None:
         """Record that this process runs the session whose newest step is ``last``, if another process ran it.
 
-        The note is written in the background and excludes no other process. It is for a session that has
-        ended, and for the session of a client, of which any process may write the next step. ``detail``: more
-        for the note's detail.
+        The note is written in the background, and does not exclude other processes. It is for ended sessions,
+        and for sessions of clients: any process may write their next step. ``detail``: additional fields for
+        the note's detail.
         """
         presence = self._store.journal.presence.hold()
         if presence_of(last) != presence:
@@ -144,7 +145,7 @@ class SessionRecords:
     ) -> Row:
         """Write a note about the session at ``path`` and return its row.
 
-        - ``actor``, ``tool``: who did what.
+        - ``actor``, ``tool``: the actor and the kind of the note.
         - ``base``: the version of the session that the note is about, None for none.
         - ``key``: if the actor already has a row with this key, that row is returned.
 
@@ -164,7 +165,7 @@ class SessionRecords:
     def record_tool_start(self, path: str, version: int, key: str, tool: str) -> None:
         """Record durably that the call ``key`` of ``tool`` starts in the session at ``path``.
 
-        Needed for calls whose outcome cannot be found out later. ``version``: the version of the session's
+        Needed for calls whose outcome cannot be determined later. ``version``: the version of the session's
         newest step. Raise `SessionTaken` if another process took the session over or started the call, so
         that only one process runs it.
         """
@@ -177,8 +178,8 @@ class SessionRecords:
             raise SessionTaken(session=path)
 
     def _begun(self, path: str, head: Row, until: int) -> frozenset[str]:
-        """Return the keys of the calls that started after the step ``head``, without the refused starts of a
-        process from which the session was taken."""
+        """Return the keys of the calls that started after the step ``head``. Starts by a process that had
+        lost the session are left out."""
         rows = self._starts(path, head.seq, until)
         return frozenset(
             str(row.detail["key"]) for row in rows if row.detail.get(_STANDS_AT, head.version) == head.version
@@ -225,8 +226,8 @@ class SessionRecords:
     def control(self, call: CallContext, agent: str, session: str | None, text: str) -> Row:
         """Pause, resume, cancel or write to the sessions of ``agent``, or to its ``session``.
 
-        The tool of ``call`` says which. ``text``: the message or the reason. Return the note's row. Raise
-        `InvalidAgentId`, `UnknownAgent`, `InvalidSession`, `SessionNotFound`.
+        The tool of ``call`` selects the action. ``text``: the message or the reason. Return the note's row.
+        Raise `InvalidAgentId`, `UnknownAgent`, `InvalidSession`, `SessionNotFound`.
         """
         if self._store.registry.current().agents.get(validation.check_agent_id(agent)) is None:
             raise UnknownAgent(agent=agent, known=", ".join(self._store.registry.current().agents) or "-")
@@ -256,8 +257,8 @@ class SessionRecords:
         return takes_effect(row, flaw) or (effect_of(row) == "message" and flaw != WRONG_FORM)
 
     def handed_over_until(self, place: str) -> int:
-        """Return the newest row up to which the messages to ``place`` were handed over to a model; 0 if none
-        was. ``place`` is an agent's id or a session's path. Raises `JournalError`."""
+        """Return the newest row up to which the messages to ``place`` were handed over to a model; 0 if there
+        is none. ``place``: an agent's id or a session's path. Raises `JournalError`."""
         agent, _ = split_session(place)
         if place == agent:
             known = heard_until(self.newest_step(agent))
@@ -266,7 +267,7 @@ class SessionRecords:
         return max(self._handed_over_by_note(place), known)
 
     def _handed_over_by_note(self, place: str) -> int:
-        """Return the newest message to ``place`` that was handed over to a client; 0 if none was."""
+        """Return the newest message to ``place`` that was handed over to a client; 0 if there is none."""
         agent, _ = split_session(place)
         note = self._store.journal.last_note(ZONE, place, agent, HANDED_OVER)
         return (note.base or 0) if note is not None else 0
@@ -298,9 +299,11 @@ def session_path(agent: str, session: str) -> str:
 
 
 def heard_until(step: Row | None) -> int:
-    """Return the row up to which an agent had received its messages at ``step``, its newest; 0 if None.
+    """Return the row up to which an agent had received its messages. ``step``: its newest step; None returns
+    0.
 
-    Steps of clients' sessions by earlier versions do not record it: they had received all earlier messages.
+    Steps of client sessions in earlier releases do not record this row: these sessions had received all
+    earlier messages.
     """
     if step is None:
         return 0

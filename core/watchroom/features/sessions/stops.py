@@ -1,4 +1,4 @@
-"""Agents that a person stopped together, so that exactly these can be resumed together.
+"""Agents that a person stopped together, recorded so that exactly these agents can be resumed together.
 
 The newest version of one path lists them, so the list survives a restart and is the same for all processes.
 """
@@ -26,7 +26,7 @@ PAUSE_SECONDS: Final = 10.0
 """Seconds to wait for the running steps of paused agents."""
 _STEERING: Final = (PAUSE, RESUME, CANCEL)
 _ATTACHMENT: Final = "attachment"
-"""The key in the first step of a session that marks a client which a person started."""
+"""The key in a session's first step that marks a client started by a person."""
 
 
 class StoppedAgents:
@@ -70,7 +70,7 @@ class StoppedAgents:
         return told, refused
 
     def wait_until_paused(self, agents: Iterable[str], seconds: float = PAUSE_SECONDS) -> list[str]:
-        """Wait until no process takes a step of ``agents``, and return the agents for which one still does.
+        """Wait until no process takes a step of ``agents``. Return the agents that are still taking a step.
 
         ``seconds``: timeout, default 10. Clients that a person started are left out, because they obey a
         pause only at their next call. Raise `JournalError`.
@@ -105,8 +105,8 @@ class StoppedAgents:
         return told
 
     def stopped(self) -> Mapping[str, int]:
-        """Return the stopped agents, each with the row that paused it. Agents that somebody resumed, paused
-        or ended since are left out. Raise `JournalError`."""
+        """Return the stopped agents, each with the row that paused it. Agents that were resumed, paused or
+        ended since are left out. Raise `JournalError`."""
         known = self._store.registry.current().agents
         return {
             agent: row
@@ -136,7 +136,7 @@ class StoppedAgents:
         return newest == PAUSE
 
     def _remembered(self) -> Mapping[str, int]:
-        """Return the agents that were stopped and not released, by the versions that take effect."""
+        """Return the agents that were stopped and not released, according to the valid versions."""
         stopped: Mapping[str, int] = {}
         for row in self._store.journal.history(ZONE, STOPPED_PATH):
             if self._sessions.counts(row):
@@ -163,5 +163,5 @@ class StoppedAgents:
 
 
 def _takes_steps(head: Row) -> bool:
-    """Whether the session whose newest step is ``head`` takes steps without a person."""
+    """Whether the session with the newest step ``head`` takes steps without a person."""
     return head.detail.get("status") == "running"

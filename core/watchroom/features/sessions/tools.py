@@ -1,4 +1,4 @@
-"""The tools by which people steer agents. Agents do not have them."""
+"""The tools with which people steer agents. Agents do not have them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def pause_agent(context: ToolContext, params: SessionParams) -> SessionResult:
 
 @tool("resume_agent", path=("agent_id",))
 def resume_agent(context: ToolContext, params: SessionParams) -> SessionResult:
-    """Resume the agent or the session in ``params``. Raise as `pause_agent` does."""
+    """Resume the agent or the session in ``params``. Raise the errors of `pause_agent`."""
     return _steer(context, params.agent_id, params.session_id, "")
 
 
@@ -44,7 +44,7 @@ class CancelAgentParams(SessionParams):
 
 @tool("cancel_agent", path=("agent_id",))
 def cancel_agent(context: ToolContext, params: CancelAgentParams) -> SessionResult:
-    """Cancel the agent or the session in ``params``. Raise as `pause_agent` does."""
+    """Cancel the agent or the session in ``params``. Raise the errors of `pause_agent`."""
     return _steer(context, params.agent_id, params.session_id, params.reason or "")
 
 
@@ -54,15 +54,15 @@ class StopAgentsParams(ParamsModel):
 
 class StopAgentsResult(ResultModel):
     rows: dict[str, int]
-    """By agent, the row that paused or resumed it."""
+    """The row that paused or resumed each agent."""
     refused: dict[str, str] | None = None
-    """By agent, why it could not be paused."""
+    """The reason why an agent could not be paused, by agent."""
 
 
 @tool("stop_agents")
 def stop_agents(context: ToolContext, params: StopAgentsParams) -> StopAgentsResult:
-    """Pause the agents in ``params`` and record them as stopped. If none can be paused, raise as
-    `pause_agent` does."""
+    """Pause the agents in ``params`` and record them as stopped. If none can be paused, raise the errors of
+    `pause_agent`."""
     told, refused = context.zones.stops.stop(context.call, dict.fromkeys(params.agents))
     if refused and not told:
         raise next(iter(refused.values()))
@@ -72,7 +72,7 @@ def stop_agents(context: ToolContext, params: StopAgentsParams) -> StopAgentsRes
 
 @tool("release_agents")
 def release_agents(context: ToolContext, params: NoParams) -> StopAgentsResult:
-    """Resume the agents that `stop_agents` paused and nobody resumed since. ``params`` are empty."""
+    """Resume the agents that were paused by `stop_agents` and not resumed since. ``params`` are empty."""
     return StopAgentsResult(rows=dict(context.zones.stops.release(context.call)))
 
 

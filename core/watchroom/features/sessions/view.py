@@ -12,7 +12,7 @@ from watchroom.kernel.rules.details import get_int, get_list, request_kind, requ
 from watchroom.model import STREAM, RequestKind, Row, SessionStatus
 
 _KEPT: Final = 100
-"""Number of ended requests that are kept."""
+"""Maximum number of ended requests that are kept."""
 
 
 class SessionView(NamedTuple):
@@ -46,7 +46,7 @@ class SessionView(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The beginning of its first message."""
+        """The beginning of the session's first message."""
         return self.begun.message
 
 
@@ -58,7 +58,7 @@ class RequestView(NamedTuple):
 
     @property
     def id(self) -> int:
-        """The row of the request, by which people answer it."""
+        """The row of the request. People use it to answer."""
         return self.row.seq
 
     @property
@@ -81,12 +81,12 @@ class RequestView(NamedTuple):
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        """One line about each of these calls."""
+        """One line about each call that needs approval."""
         return tuple(str(subject) for subject in get_list(self.row.detail, "subjects"))
 
     @property
     def expires(self) -> int | None:
-        """Nanoseconds since the epoch."""
+        """The expiry time in nanoseconds since the epoch, None if the request does not expire."""
         return get_int(self.row.detail, "expires")
 
     @property
@@ -108,7 +108,8 @@ class SessionProjection:
     """The newest session of each agent."""
 
     DERIVED: ClassVar[Mapping[str, object]] = {}
-    """What is made anew, and how it begins then (see `watchroom.features.overview.fold_state`)."""
+    """Attributes that a snapshot leaves out, each with its value after loading (see
+    `watchroom.features.overview.fold_state`)."""
 
     def __init__(self) -> None:
         self._newest: dict[str, SessionView] = {}
@@ -139,7 +140,8 @@ class RequestProjection:
     """The open requests, and the newest of the ended requests."""
 
     DERIVED: ClassVar[Mapping[str, object]] = {"_changed": True, "_current": ((), ())}
-    """What is made anew, and how it begins then (see `watchroom.features.overview.fold_state`)."""
+    """Attributes that a snapshot leaves out, each with its value after loading (see
+    `watchroom.features.overview.fold_state`)."""
 
     def __init__(self) -> None:
         # Ordered by row, so that `current` need not sort.

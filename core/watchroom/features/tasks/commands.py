@@ -66,20 +66,21 @@ _ANSWER_SECONDS: Final = 600.0
 """Timeout for a person's approval."""
 _MAX_PATHS: Final = 100
 _MAX_PATH_CHARACTERS: Final = 20_000
-"""The limit for all paths of changed files in a result together."""
+"""Maximum number of characters of all changed paths in a result together."""
 _MAX_KNOWN_REPOSITORIES: Final = 1000
-"""The maximum number of repositories in a command's first row. They tell which ones it made, if it is cut
-off."""
+"""Maximum number of existing repositories that a command's first row lists; with more, it lists none. After a
+crash, the list shows which repositories the command created."""
 _SHORT_FILE_BYTES: Final = 8192
-"""Size of a file that a command can write even if the quota is exceeded: the sandbox needs some as well."""
+"""Maximum size in bytes of a file that a command can write once the quota is used up. It is not 0, because
+the sandbox itself needs to write small files."""
 _MIN_RECORDING_SECONDS: Final = 1.0
-"""Time to record changes, even if the command used up its own."""
+"""Minimum seconds for recording changes, even if the command used up its own time."""
 _OUTPUT_SECONDS: Final = 0.1
-"""Seconds between two rows of output."""
+"""Minimum seconds between two rows of output."""
 
 
 class CommandChanges(NamedTuple):
-    """What a command changed in its folder.
+    """The changes that a command made in its folder.
 
     - ``changed``: the paths of files that it created, changed or removed, up to a limit.
     - ``more_changed``: the number of paths above the limit.
@@ -98,7 +99,7 @@ class CommandChanges(NamedTuple):
 
 
 class CommandOutcome(NamedTuple):
-    """How a command ended, its last row, and what it changed."""
+    """The result of a command, its last row, and its changes."""
 
     result: CommandResult
     row: Row
@@ -109,7 +110,7 @@ class _StopSignal(NamedTuple):
     """Stops a command.
 
     - ``event``: set when the command must end.
-    - ``wakeup``: ends the wait for a person's answer. The answer sets it as well.
+    - ``wakeup``: ends the wait for a person's answer. The answer also sets it.
     """
 
     event: Event
@@ -122,7 +123,8 @@ class _StopSignal(NamedTuple):
 
 
 class _StartedCommand(NamedTuple):
-    """A command with a first row at ``path``. ``repositories``: the identities of those that it found."""
+    """A command whose first row is at ``path``. ``repositories``: the identities of the repositories that
+    existed before it."""
 
     call: CallContext
     path: str
@@ -144,10 +146,11 @@ class _StartedCommand(NamedTuple):
 
 
 class _Execution(NamedTuple):
-    """How a command ended.
+    """The result of a command.
 
     - ``concurrent``: the paths of the commands that ran in the same folder at the same time.
-    - ``network``: the reached and the refused hosts, for the detail of the command's last row.
+    - ``network``: the hosts that the command reached and those that were refused, for the detail of its last
+      row.
     """
 
     result: CommandResult
@@ -158,7 +161,7 @@ class _Execution(NamedTuple):
 class Commands:
     """The commands that agents run in the folders of their tasks. May be used from any thread.
 
-    - ``files``: records what commands change.
+    - ``files``: records the changes that commands make.
     - ``requests``: asks people for their approval if no sandbox works.
     - ``members``: knows whether an agent has ended.
     - ``quarantine``: the folder for repositories that commands created.
@@ -185,13 +188,13 @@ class Commands:
         self._signals: dict[str, list[_StopSignal]] = {}
         """The running commands of each agent."""
         self._concurrent: dict[str, set[str]] = {}
-        """By running command, the commands that ran in the same folder at the same time."""
+        """For each running command, the commands that ran in the same folder at the same time."""
         self._recovered: set[str] = set()
-        """The tasks whose interrupted commands have their last rows."""
+        """The tasks whose interrupted commands have received their last rows."""
 
     @property
     def sandbox(self) -> SandboxProbe:
-        """The kinds of sandbox of this machine, tested with the first use."""
+        """The kinds of sandbox of this machine, tested on first use."""
         with self._lock:
             if self._sandbox is None:
                 self._sandbox = SandboxProbe.run()
@@ -199,10 +202,12 @@ class Commands:
 
     def run(self, call: CallContext, command: str, limits: ResourceLimits) -> CommandOutcome:
         """Run ``command`` in the folder of the caller's task, until it ends, its timeout has passed, or the
-        caller ends. ``limits`` are those of this command.
+        caller ends.
 
-        Raise `WorkspaceNotBound`, `CommandBlocked`, `AgentEnded`, `TaskQuotaExceeded`, `NoSandbox`, and as
-        `run_command` does. If a person was asked, raise `CommandRejected`, `CommandUnanswered` and
+        ``limits``: the limits of this command.
+
+        Raise `WorkspaceNotBound`, `CommandBlocked`, `AgentEnded`, `TaskQuotaExceeded`, `NoSandbox`, and the
+        errors of `run_command`. If a person was asked, also raise `CommandRejected`, `CommandUnanswered` and
         `CommandStopped`.
         """
         actor = call.actor
@@ -210,7 +215,7 @@ class Commands:
         _check_keywords(command)
         backend = self.sandbox.best
         with self._stoppable(actor) as stop, self._stopped_with(call, stop):
-            # From now on a row that ends the agent stops the command.
+            # From here, a row that ends the agent also stops the command.
             if self._members.has_ended(actor):
                 raise AgentEnded(agent=actor)
             if backend is None:
@@ -225,8 +230,8 @@ class Commands:
             return self._run(call, command, folder, backend, limits, stop.event)
 
     def stop(self, agent: str) -> int:
-        """Stop the commands of ``agent`` in this process, with all their child processes. Return their
-        number. They end on their own threads, shortly afterwards."""
+        """Stop the commands of ``agent`` in this process, with all their child processes. Return their number
+        without waiting for their end."""
         with self._lock:
             signals = tuple(self._signals.get(agent, ()))
         for signal in signals:
@@ -242,9 +247,10 @@ class Commands:
             self._stopped.wait_for(lambda: not any(self._signals.values()))
 
     def outcome(self, start: Row) -> CommandOutcome:
-        """Return how the command with the first row ``start`` ended.
+        """Return the outcome of the command with the first row ``start``.
 
-        Raise `CommandInterrupted` if it was cut off or has not ended, `CommandNotStarted` if it never ran.
+        Raise `CommandInterrupted` if it was cut off or has not ended, and `CommandNotStarted` if it never
+        ran.
         """
         task = start.path.partition("/")[0]
         self._end_interrupted(task, self._files.task_folder(task))
@@ -280,7 +286,7 @@ class Commands:
 
     @contextmanager
     def _stopped_with(self, call: CallContext, stop: _StopSignal) -> Iterator[None]:
-        """Set ``stop`` if the caller ends, whichever process ends it."""
+        """Set ``stop`` if any process ends the caller."""
 
         def on_row(row: Row) -> None:
             if self._members.has_ended(call.actor):
@@ -301,7 +307,7 @@ class Commands:
         """Wait until a person approves ``command`` in ``folder``, for at most 10 minutes, or until ``stop``
         is set.
 
-        Return the approved command, which the person can have changed. Raise `CommandRejected`,
+        Return the approved command, which the person may have changed. Raise `CommandRejected`,
         `CommandUnanswered`, `CommandStopped`.
         """
         path = f"{call.actor}/commands/{uuid.uuid4().hex[:12]}"
@@ -359,7 +365,7 @@ class Commands:
             raise
         finally:
             output.close()
-        # Changes that others made in the same folder cannot be told apart.
+        # Changes by other commands in the same folder cannot be separated.
         beside: dict[str, Json] = {"beside": sorted(execution.concurrent)} if execution.concurrent else {}
         author = started.author(**beside)
         changes = CommandChanges()
@@ -374,7 +380,7 @@ class Commands:
             changes = self._describe_changes(recorded, moved)
             detail["changed"] = len(recorded.changed)
         except (WatchroomError, OSError) as error:
-            # The last row says that the changes are not known.
+            # The last row records that the changes are unknown.
             detail[UNRECORDED] = _code_of(error)
         return self._end_finished(started, execution, changes, detail)
 
@@ -398,7 +404,7 @@ class Commands:
         on_output: OnOutput,
         stop: Event,
     ) -> _Execution:
-        """Run ``command`` until it ends, or until ``stop`` is set. Raise as `run_command` does."""
+        """Run ``command`` until it ends, or until ``stop`` is set. Raise the errors of `run_command`."""
         config = self._store.registry.current(started.call)
         network: dict[str, Json] = {}
         with (
@@ -461,15 +467,17 @@ class Commands:
 
     def _end(self, started: _StartedCommand, content: Mapping[str, Json], detail: Mapping[str, Json]) -> Row:
         """Write the last row of a command."""
-        # The rows of its output come first.
+        # The rows of its output must come first.
         self._store.commits.flush()
         text = json.dumps(content, ensure_ascii=False)
         draft = started.call.with_tool(END).write(COMMAND, started.path, text, started.message, 1, detail)
         return self._store.write(draft).row
 
     def _end_interrupted(self, task: str, folder: str) -> None:
-        """Write the last rows of the commands of ``task`` whose processes died. Before that, move away the
-        repositories that they created, and record what they changed."""
+        """Write the last rows of the interrupted commands of ``task``.
+
+        Their processes died. First move away the repositories that they created, and record their changes.
+        """
         if task in self._recovered:
             return
         self._recovered.add(task)
@@ -486,8 +494,8 @@ class Commands:
                     self._end_interrupted_command(head, task, folder)
 
     def _end_interrupted_command(self, start: Row, task: str, folder: str) -> None:
-        """Write the last row of an interrupted command. It is written last: if this process is killed as
-        well, the next one repeats all of this."""
+        """Write the last row of an interrupted command, after everything else: if this process is also
+        killed, the next process repeats the whole recovery."""
         started = _StartedCommand.from_row(start, folder)
         if "repositories" in start.detail:
             backend = self.sandbox.best
@@ -495,19 +503,19 @@ class Commands:
             self._quarantine_repositories(started, started.author(), protects_git=protects_git)
         content, detail = '{"interrupted": true}', dict[str, Json](interrupted=True)
         try:
-            # The author is not known: people can have worked there since.
+            # The author is unknown: people may have worked there since.
             until = time.monotonic() + _MIN_RECORDING_SECONDS
             self._files.record_task_changes(task, OUTSIDERS, until=until)
         except (WatchroomError, OSError) as error:
-            # The folder may be on another machine, or gone.
+            # The folder may be on another machine, or removed.
             detail[UNRECORDED] = _code_of(error)
         self._store.write(Write(SYSTEM, END, COMMAND, start.path, content, start.message, 1, detail))
 
     def _limits_within_quota(self, recorded: RecordedChanges, limits: ResourceLimits) -> ResourceLimits:
         """Return the limits of a command in a folder that was just ``recorded``.
 
-        Above the quota, the command can remove files, and write only short ones. Raise `TaskQuotaExceeded` at
-        twice the quota.
+        Above the quota, the command can remove files, and write only short files. Raise `TaskQuotaExceeded`
+        at twice the quota.
         """
         quota, usage = self._files.quota, recorded.usage
         if usage.files >= quota.max_counted or usage.bytes >= 2 * quota.bytes:
@@ -518,9 +526,9 @@ class Commands:
         self, started: _StartedCommand, author: ChangeAuthor, *, protects_git: bool
     ) -> list[str]:
         """Move the git repositories that a command created out of its folder. Return the paths of the first
-        100; one row lists them.
+        100, which fit in a row.
 
-        ``protects_git``: the command cannot have created a repository at the top of the folder.
+        ``protects_git``: the sandbox kept the command from creating a repository at the top of the folder.
         """
         target = os.path.join(self._quarantine, started.path.replace("/", "-"))
         moved = quarantine_new_repositories(
@@ -569,9 +577,9 @@ class Commands:
 
 
 class _OutputBatcher:
-    """Collects the output of a command, so that it makes few rows and none is late.
+    """Collects the output of a command in batches, so that it needs few rows and is not delayed much.
 
-    ``on_batch``: called with each stream and its text, about ten times a second at most, from another thread.
+    ``on_batch``: called with each stream and its text, at most about ten times a second, from another thread.
     """
 
     def __init__(self, on_batch: Callable[[Stream, str], None]) -> None:
@@ -594,7 +602,7 @@ class _OutputBatcher:
                 self._timer.start()
 
     def close(self) -> None:
-        """Hand on the rest."""
+        """Pass the remaining output on."""
         with self._lock:
             timer = self._timer
         if timer is not None:
@@ -613,9 +621,9 @@ class _OutputBatcher:
 def _network(
     backend: SandboxBackend, hosts: Sequence[str], texts: Catalogue, detail: dict[str, Json]
 ) -> Iterator[NetworkAccess]:
-    """Give a command access to ``hosts``, which are patterns.
+    """Give a command access to the hosts that match the patterns ``hosts``.
 
-    ``detail`` receives the reached and the refused hosts, or why there is no access.
+    ``detail`` receives the reached and the refused hosts, or the reason why there is no access.
     """
     if not hosts:
         yield False
@@ -635,7 +643,7 @@ def _network(
 
 
 def _approved_command(command: str, answer: Answer | None) -> str:
-    """Return ``command`` as a person approved it. Raise `CommandUnanswered`, `CommandRejected`."""
+    """Return ``command`` as the person approved it. Raise `CommandUnanswered`, `CommandRejected`."""
     if answer is None or answer.expired:
         raise CommandUnanswered
     (decision,) = answer.decisions
@@ -650,7 +658,8 @@ def _code_of(error: WatchroomError | OSError) -> str:
 
 
 def _is_running(start: Row, alive: Container[str]) -> bool:
-    """Return whether a process runs the command with this first row. ``alive``: the leases of processes."""
+    """Return whether a process is running the command with this first row. ``alive``: the presence leases of
+    live processes."""
     return start.detail.get(PRESENCE) in alive
 
 

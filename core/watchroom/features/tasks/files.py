@@ -1,10 +1,10 @@
-"""`TaskFiles`: the files in tasks' folders. Every version of a file becomes a row.
+"""`TaskFiles`: the files in the folders of tasks. Every version of a file becomes a row.
 
-Agents, their commands and people write there. Before a file is read or replaced, changes on disk without a
-row are recorded. So nothing that anyone wrote is lost, and a command's changes are its agent's.
+Agents, their commands and people write there. Before a file is read or replaced, unrecorded changes on disk
+are recorded. So no text is lost, and a command's changes are recorded as its agent's.
 
 Files are compared by their stamps, and read only if those differ. Rows are committed in batches, and others
-can write between two of them. So no writer waits for more than one batch, whatever a command left behind.
+can write between two batches. So a writer waits for one batch at most, even if a command left many changes.
 """
 
 from __future__ import annotations
@@ -67,13 +67,14 @@ from watchroom.texts import catalogue
 BATCH_ROWS: Final = 200
 """The maximum number of rows in a commit."""
 BATCH_BYTES: Final = 1024 * 1024
-"""Bytes in a commit, after which no other file is added."""
+"""Bytes in a commit, above which no further file is added."""
 _MIN_READ_BYTES: Final = 16 * 1024 * 1024
-"""Bytes that each call reads at least (or one batch of rows), so that recording ends some day."""
+"""Minimum number of bytes that each call reads (or one batch of rows), so that recording makes progress."""
 _MAX_NOTED_FOLDERS: Final = 100
 """The maximum number of unreadable folders with a row."""
 _SETTLED_NANOSECONDS: Final = 1_000_000_000
-"""A file that changed more recently than this is read again: its next change may have the same time."""
+"""Nanoseconds after a file's last change in which it is read again. A further change could have the same
+time."""
 _IGNORED_TOOLS: Final = ("read_file", WRITE_FILE)
 """The tools that show a file that git ignores to an agent."""
 
@@ -81,8 +82,8 @@ _log = logging.getLogger("watchroom")
 
 
 class Quota(NamedTuple):
-    """The limits of a task's folder: ``files`` counts files, folders and symlinks, ``bytes`` is size on
-    disk."""
+    """The limits of a task's folder. ``files``: the number of files, folders and symlinks. ``bytes``: the
+    size on disk."""
 
     files: int
     bytes: int
@@ -102,7 +103,7 @@ class Quota(NamedTuple):
             raise TaskQuotaExceeded(**self.error_values(usage))
 
     def error_values(self, usage: DiskUsage) -> dict[str, int]:
-        """Return the values of a `TaskQuotaExceeded` for this ``usage``; sizes in MB."""
+        """Return the values of a `TaskQuotaExceeded` for this ``usage``. Sizes are in MB."""
         return {
             "files": usage.files,
             "most_files": self.files,
@@ -112,7 +113,7 @@ class Quota(NamedTuple):
 
 
 class ChangeAuthor(NamedTuple):
-    """Who made changes, and the ``message`` and ``detail`` of the rows that record them."""
+    """The author of changes, and the ``message`` and ``detail`` of the rows that record them."""
 
     call: CallContext
     message: str = ""
@@ -126,9 +127,10 @@ OUTSIDERS: Final = ChangeAuthor(CallContext(OUTSIDE, EDIT_TOOL))
 class RecordedChanges(NamedTuple):
     """The rows that recorded changes.
 
-    - ``pending``: the number of changes that the next call records, because time was up or they went on.
-    - ``left_out``: the number of files and folders that cannot be named or read, 0 if that is in a row
-      already.
+    - ``pending``: the number of changes that the next call records, because the time was up or files kept
+      changing.
+    - ``left_out``: the number of files and folders that cannot be named or read, 0 if a row already records
+      that.
     """
 
     rows: list[Row]
@@ -138,7 +140,8 @@ class RecordedChanges(NamedTuple):
 
     @property
     def changed(self) -> list[str]:
-        """The paths in the task's folder of files with a new version. Ignored files did not change."""
+        """The paths of files with a new version, relative to the task's folder. Ignored files are not
+        included."""
         return [
             row.path.partition("/")[2]
             for row in self.rows
@@ -155,7 +158,7 @@ class TaskFiles:
     - `WorkspaceNotBound`: the caller has no open task with a folder.
     - `InvalidWorkspace`: the folder belongs to the system.
     - `OtherMachine`: the folder is on another machine.
-    - `PathTraversalBlocked`, `InvalidPath`: the method has a path, and that path is refused.
+    - `PathTraversalBlocked`, `InvalidPath`: a path that was passed is refused.
     """
 
     def __init__(self, store: Store, tasks: Tasks) -> None:
@@ -163,16 +166,16 @@ class TaskFiles:
         self._tasks = tasks
         self._recorders: dict[str, FolderRecorder] = {}
         self._usage: dict[str, DiskUsage] = {}
-        """By task, its usage when it was last counted, plus what was written since."""
+        """The disk usage of each task at the last count, plus the size of later writes."""
         self._lock = Lock()
 
     def task_of(self, call: CallContext) -> str:
-        """Return the id of the task that the caller works on; empty if it has none."""
+        """Return the id of the caller's task; empty if it has none."""
         agent = self._store.registry.current(call).agents.get(call.actor)
         return agent.task if agent else ""
 
     def agent_folder(self, call: CallContext) -> str:
-        """Return the absolute path of the folder that the caller works in."""
+        """Return the absolute path of the caller's working folder."""
         return self._open_recorder(call).folder.path
 
     def task_folder(self, task: str) -> str:
@@ -180,9 +183,11 @@ class TaskFiles:
         return self._tasks.find(task).folder
 
     def read(self, call: CallContext, path: str) -> tuple[str, Row | None]:
-        """Return the text of the file at ``path`` as it is on disk, and the row of that version: None if git
-        ignores the file. The reading is recorded. Raise `NotFound`, `NotText`, `TooLarge`, `FolderDenied`,
-        `IgnoredFilesUnknown`."""
+        """Return the text of the file at ``path`` on disk, and the row of that version. The read is recorded.
+
+        The row is None if git ignores the file. Raise `NotFound`, `NotText`, `TooLarge`, `FolderDenied`,
+        `IgnoredFilesUnknown`.
+        """
         recorder = self._recorder_of(call)
         path = normalize_task_path(path)
         parts = _parts(path)
@@ -203,8 +208,11 @@ class TaskFiles:
         return self._open_recorder(call).path(_parts(normalize_task_path(path)))
 
     def current_row(self, call: CallContext, path: str) -> Row | None:
-        """Return the row of the file at ``path`` as it is on disk; None if there never was one. The reading
-        is not recorded. Raise `FolderDenied`, `FileIgnored`, `IgnoredFilesUnknown`."""
+        """Return the row of the file at ``path`` as it is on disk; None if there never was a file. The read
+        is not recorded.
+
+        Raise `FolderDenied`, `FileIgnored`, `IgnoredFilesUnknown`.
+        """
         recorder = self._recorder_of(call)
         parts = _parts(normalize_task_path(path))
         with recorder.exclusive():
@@ -225,12 +233,12 @@ class TaskFiles:
         """Create or replace the file at ``path`` with the text ``content``.
 
         - ``message``: for the row of the new version.
-        - ``expected``: the version that must be the current one; default: any.
+        - ``expected``: the version that must be current; default: any.
 
-        Return the row of the new version. If git ignores the file, the row is not a version and has only the
-        checksum of the text. Raise what `read` raises except `NotFound`, and `VersionConflict`,
-        `TaskQuotaExceeded`; for an ignored file `FileIgnored` if a version is ``expected``, and
-        `IgnoredFileChanged` if the caller has not seen its present text.
+        Return the row of the new version. If git ignores the file, the row is not a version, and has only the
+        checksum of the text. Raise the errors of `read` except `NotFound`, and `VersionConflict`,
+        `TaskQuotaExceeded`. For an ignored file, raise `FileIgnored` if a version is ``expected``, and
+        `IgnoredFileChanged` if the caller has not seen its current text.
         """
         recorder = self._recorder_of(call)
         path = normalize_task_path(path)
@@ -250,7 +258,7 @@ class TaskFiles:
             if expected not in (UNCHECKED, (head.version or 0) if head else 0):
                 current = self._store.content(head) if head and not head.deleted else None
                 raise VersionConflict(self._store.write(draft).row, head, current, content)
-            # The append checks them as well, but by then the file is there.
+            # The append also checks them, but only after the file is written.
             self._store.check_conditions(draft)
             recorder.folder.write(path, data, executable=is_executable(head))
             row = self._store.write(draft).row
@@ -258,8 +266,10 @@ class TaskFiles:
         return row
 
     def _write_ignored(self, call: CallContext, recorder: FolderRecorder, path: str, data: bytes) -> Row:
-        """Write ``data`` to the file at ``path``, which git ignores. No version of its present text is kept,
-        so the caller must have read or written that text last."""
+        """Write ``data`` to the ignored file at ``path``.
+
+        No version of its current text is kept, so the caller must have read or written that text last.
+        """
         parts = _parts(path)
         note = _ignored_note(call, recorder.path(parts), data)
         present = recorder.folder.inspect(parts)
@@ -274,22 +284,22 @@ class TaskFiles:
         return self._store.commits.commit(note._replace(message=texts("task_files.not_recorded"))).row
 
     def _last_seen_checksum(self, actor: str, path: str) -> Json:
-        """Return the checksum of the ignored file with rows at ``path`` when ``actor`` last read or wrote it,
-        None if it never did."""
+        """Return the checksum of the ignored file when ``actor`` last read or wrote it, None if the actor
+        never did. ``path``: the path of the file's rows."""
         self._store.commits.flush()
         notes = self._store.journal.last_notes([(FILE, path, actor, tool) for tool in _IGNORED_TOOLS])
         seen = [note for note in notes if note is not None and note.detail.get(IGNORED) is True]
         return max(seen, key=lambda note: note.seq).detail.get("sha256") if seen else None
 
     def keeps_text(self, call: CallContext, path: str) -> bool:
-        """Return whether rows can have the text of the file at ``path``. They cannot if git ignores the file,
-        or if that is unknown."""
+        """Return whether rows can contain the text of the file at ``path``. False if git ignores the file, or
+        if that is unknown."""
         try:
             return not self._recorder_of(call).is_ignored(_parts(normalize_task_path(path)))
         except IgnoredFilesUnknown:
             return False
         except WatchroomError:
-            # There is no such file.
+            # The file does not exist.
             return True
 
     def _add_usage(self, task: str, added: DiskUsage) -> None:
@@ -298,7 +308,8 @@ class TaskFiles:
             self._usage[task] = _sum(used, added)
 
     def _check_quota(self, recorder: FolderRecorder, parts: Parts, size: int) -> DiskUsage:
-        """Return what a file of ``size`` bytes adds to its task's folder. Raise `TaskQuotaExceeded`."""
+        """Return the disk usage that a file of ``size`` bytes adds to its task's folder. Raise
+        `TaskQuotaExceeded`."""
         stamp = recorder.folder.stamp(parts)
         added = DiskUsage(len(parts), size) if stamp is None else DiskUsage(0, max(0, size - stamp.size))
         quota = self.quota
@@ -316,7 +327,7 @@ class TaskFiles:
         return Quota(config.max_task_files, config.max_task_bytes)
 
     def entries(self, call: CallContext, path: str) -> list[Found]:
-        """Return the entries of the folder at ``path``. The reading is recorded. Raise `NotFound`,
+        """Return the entries of the folder at ``path``. The read is recorded. Raise `NotFound`,
         `FolderDenied`."""
         recorder = self._open_recorder(call)
         found = recorder.folder.entries(path)
@@ -324,8 +335,11 @@ class TaskFiles:
         return found
 
     def summary(self, call: CallContext) -> FolderSummary:
-        """Return how much there is in the caller's folder, counted up to twice the files that a task can
-        have. The reading is recorded. Raise `FolderDenied`."""
+        """Return the number and size of the files in the caller's folder. The read is recorded. Raise
+        `FolderDenied`.
+
+        Files are counted up to twice the quota.
+        """
         recorder = self._open_recorder(call)
         found = recorder.folder.summary(self.quota.max_counted)
         self._store.note_reading(call, FILE, recorder.path(()), None)
@@ -337,14 +351,15 @@ class TaskFiles:
         """Record all changes in the caller's folder, as made by ``author``. Files that cannot be read or
         named are recorded once as left out.
 
-        ``until``: when to end, by `time.monotonic`; the next call records the rest, by the same ``author``.
+        ``until``: the deadline, by `time.monotonic`. The next call records the rest, by the same ``author``.
         """
         return self._record(self._open_recorder(call), author, until)
 
     def record_task_changes(
         self, task: str, author: ChangeAuthor, *, until: float | None = None
     ) -> RecordedChanges:
-        """As `record_changes`, in the folder of ``task``, which may have ended since."""
+        """Record the changes as in `record_changes`, in the folder of ``task``, which may have ended
+        since."""
         return self._record(self._recorder(task), author, until)
 
     def add_files(
@@ -353,10 +368,10 @@ class TaskFiles:
         """Write ``files`` into the folder of ``task``, and record them as made by ``author``.
 
         - ``files``: contents by path. An existing file is not replaced.
-        - ``executables``: the paths of those that can be executed.
+        - ``executables``: the paths of executable files.
 
-        Return the rows, and the paths that were taken. Raise `TaskNotFound`, `OtherMachine`,
-        `TaskQuotaExceeded`.
+        Return the rows, and the paths that were not written because they already exist. Raise `TaskNotFound`,
+        `OtherMachine`, `TaskQuotaExceeded`.
         """
         folder = self._recorder(task).folder
         before = self.record_task_changes(task, OUTSIDERS).usage
@@ -375,7 +390,7 @@ class TaskFiles:
     def materialize_revert(self, task: str, path: str) -> None:
         """Write the newest version of the file at ``path`` to the folder of ``task``, if a revert made it.
 
-        A file that has changed since stays. Raise `FolderDenied`, `NotText`, `TaskNotFound`.
+        A file that changed after the revert is left alone. Raise `FolderDenied`, `NotText`, `TaskNotFound`.
         """
         self._recorder(task).materialize(_parts(path))
 
@@ -391,8 +406,10 @@ class TaskFiles:
         return rows
 
     def find_differences(self) -> list[str]:
-        """Return the paths (``TASK/PATH``) of files that differ from their newest rows. ``TASK`` stands for
-        all of a task's files if git does not report which files it ignores."""
+        """Return the paths (``TASK/PATH``) of files that differ from their newest rows.
+
+        ``TASK`` alone means all files of the task: git does not report which of them it ignores.
+        """
         found: list[str] = []
         for task in self._idle_tasks():
             try:
@@ -428,13 +445,13 @@ class TaskFiles:
     def _open_recorder(self, call: CallContext) -> FolderRecorder:
         """Return the recorder of the caller's task, which is open."""
         recorder = self._recorder_of(call)
-        # The folder of a task that has ended may belong to another one now.
+        # The folder of an ended task may now belong to another task.
         if not self._tasks.is_open(recorder.task):
             raise WorkspaceNotBound(agent=call.actor)
         return recorder
 
     def _recorder_of(self, call: CallContext) -> FolderRecorder:
-        """Return the recorder of the caller's task, which may have ended."""
+        """Return the recorder of the caller's task. The task may have ended."""
         task = self.task_of(call)
         recorder = self._recorders.get(task)
         if recorder is not None:
@@ -444,7 +461,7 @@ class TaskFiles:
         if not folder:
             raise WorkspaceNotBound(agent=call.actor)
         if is_system_folder(folder):
-            # An older version did not refuse such folders.
+            # An older version allowed such folders.
             raise InvalidWorkspace(path=folder, rule="of_the_system")
         return recorder or self._recorder(task)
 
@@ -458,7 +475,7 @@ class TaskFiles:
 
 
 class _Suspect(NamedTuple):
-    """A file that may have changed. ``stamp``: None if the file is gone."""
+    """A file that may have changed. ``stamp``: None if the file was removed."""
 
     path: str
     parts: Parts
@@ -467,7 +484,7 @@ class _Suspect(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """A change to record. ``content``: None if the file is gone, or if git ignores it from now on
+    """A change to record. ``content``: None if the file was removed, or if git now ignores it
     (``is_ignored``)."""
 
     suspect: _Suspect
@@ -477,8 +494,8 @@ class _Change(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """A file that equalled its newest row. ``is_settled``: its next change cannot have the same time, so it
-    need not be read again."""
+    """A file that equalled its newest row. ``is_settled``: a further change cannot have the same time, so the
+    file is not read again."""
 
     stamp: FileStamp
     seq: int
@@ -493,9 +510,9 @@ class FolderRecorder:
         self._store = store
         self.task = task
         self._known: dict[Parts, _Known] = {}
-        """By file, its state when it was last read."""
+        """The state of each file at the last read."""
         self._authors: dict[Parts, tuple[FileStamp | None, ChangeAuthor]] = {}
-        """By pending change, its state at that time, and its author."""
+        """For each pending change, the file's state and the author."""
         self._noted: set[Parts] = set()
         """The unreadable folders with a row."""
 
@@ -508,7 +525,7 @@ class FolderRecorder:
         left out.
 
         - ``max_files``: the maximum number of files to compare.
-        - ``until``: when to end, by `time.monotonic`; None for no limit.
+        - ``until``: the deadline, by `time.monotonic`; None for no limit.
         """
         scan = self.folder.scan(max_files)
         unreadable = list(scan.unreadable)
@@ -530,7 +547,7 @@ class FolderRecorder:
         return RecordedChanges([*rows, *notes], len(left) + stale, left_out, scan.usage)
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Keep all others from comparing the folder with its rows while the context lasts."""
+        """Keep others from comparing the folder with its rows while the context lasts."""
         return self._store.journal.exclusive(f"file/{self.task}")
 
     def record_file(self, call: CallContext, parts: Parts) -> tuple[Row | None, bool]:
@@ -568,7 +585,8 @@ class FolderRecorder:
         return is_ignored(self.folder.path, parts)
 
     def _ignored_by(self, author: ChangeAuthor) -> ChangeAuthor:
-        """Return ``author`` with the message and the detail of a version that ends an ignored file's."""
+        """Return ``author`` with the message and detail of the version that ends the versions of a newly
+        ignored file."""
         texts = catalogue(self._store.registry.current().language)
         return author._replace(
             message=texts("task_files.ignored"), detail={**(author.detail or {}), IGNORED: True}
@@ -577,7 +595,7 @@ class FolderRecorder:
     def materialize(self, parts: Parts) -> None:
         """Write the newest version of the file at ``parts`` to disk, if a revert made it.
 
-        The file must be as it was before the revert: other contents are an edit, and stay. Raise
+        The file must be unchanged since the revert. Any other content is an edit, and is kept. Raise
         `FolderDenied`, `NotText`.
         """
         with self.exclusive():
@@ -595,7 +613,7 @@ class FolderRecorder:
             return
         data = self._store.read_bytes(head)
         if data is None:
-            # The file stays as it was before the revert, and counts as an edit from now on.
+            # The file keeps its content from before the revert, and from now on counts as an edit.
             _log.warning("the bytes of %s are not kept any more", head.path)
         else:
             self.folder.write(path, data, executable=is_executable(head))
@@ -609,13 +627,12 @@ class FolderRecorder:
         self.folder.close()
 
     def _suspects(self, scan: FolderScan) -> tuple[list[_Suspect], list[_Suspect]]:
-        """Return the files that may differ from their newest rows, and those that have versions although git
-        ignores them.
+        """Return the files that may differ from their newest rows, and the ignored files that have versions.
 
         Deleted files come first: if a folder took a file's place, the file must be deleted before. Raise
         `IgnoredFilesUnknown`.
         """
-        # After the scan: what git lists then knows every file that was found.
+        # Call git after the scan, so that its list covers every file that was found.
         ignored = list_ignored(self.folder.path, scan.repositories)
         heads = {head.path: head for head in self._store.journal.heads(FILE, f"{self.task}/")}
         there: dict[str, _Suspect] = {}
@@ -627,7 +644,7 @@ class FolderRecorder:
                 if head is not None and not head.deleted:
                     forgotten.append(_Suspect(path, parts, None, head))
             elif path in there:
-                # Another name, which is not Unicode, is escaped to the same path.
+                # Another name, which is not valid Unicode, is escaped to the same path.
                 scan.unnameable.append(parts)
             else:
                 there[path] = _Suspect(path, parts, entry.stamp, heads.pop(path, None))
@@ -642,7 +659,7 @@ class FolderRecorder:
         return [*gone, *sorted(waiting, key=self._was_seen)], forgotten
 
     def _is_known(self, suspect: _Suspect) -> bool:
-        """Return whether the file equals its newest row, as far as that is known without reading it."""
+        """Return whether the file is known to equal its newest row without reading it."""
         head, stamp = suspect.head, suspect.stamp
         if head is None or stamp is None:
             return False
@@ -650,7 +667,7 @@ class FolderRecorder:
         return is_settled or is_of_stamp(head, stamp)
 
     def _was_seen(self, suspect: _Suspect) -> bool:
-        """Return whether the file equalled its newest row when it was last read, and has the same stamp."""
+        """Return whether the file equalled its newest row at the last read, and still has the same stamp."""
         known, head = self._known.get(suspect.parts), suspect.head
         return known is not None and head is not None and known[:2] == (suspect.stamp, head.seq)
 
@@ -662,10 +679,10 @@ class FolderRecorder:
         unreadable: list[Parts],
         left: list[_Suspect],
     ) -> Iterator[_Change]:
-        """Yield the suspects that changed. Each one is read when it is asked for.
+        """Yield the suspects that changed. Each is read lazily.
 
-        - ``unreadable``: receives those that cannot be read.
-        - ``left``: receives those for which no time was left.
+        - ``unreadable``: receives the suspects that cannot be read.
+        - ``left``: receives the suspects that were not reached in time.
         """
         for number, suspect in enumerate(suspects):
             if budget.is_spent():
@@ -673,7 +690,7 @@ class FolderRecorder:
                 return
             try:
                 if suspect.stamp is None and self.folder.stamp(suspect.parts) is not None:
-                    # It exists, but in a place that is not scanned.
+                    # It exists, but the scan does not cover its place.
                     continue
                 content = self._content(suspect)
             except FolderDenied:
@@ -688,14 +705,15 @@ class FolderRecorder:
                 self._remember(suspect.parts, content.stamp, suspect.head)
 
     def _content(self, suspect: _Suspect) -> FileContent | None:
-        """Return what a row would say about the file, None if the file is gone. Raise `FolderDenied`."""
+        """Return the file's content as a row describes it, None if the file was removed. Raise
+        `FolderDenied`."""
         if suspect.stamp is None:
             return None
         found = self.folder.inspect(suspect.parts)
         return None if found is None else describe_file(found)
 
     def _commit(self, batch: Sequence[_Change]) -> list[Row]:
-        """Commit the changes that are still as they were found. Return their rows."""
+        """Commit the changes whose files are unchanged since they were found. Return their rows."""
         # Before the lock, so that nobody waits for it. Blobs without a version do no harm.
         self._keep_blobs(batch)
         with self.exclusive():
@@ -740,7 +758,7 @@ class FolderRecorder:
     def _note_left_out(
         self, unreadable: Sequence[Parts], unnameable: Sequence[Parts], author: ChangeAuthor
     ) -> list[Row]:
-        """Record once which folders cannot be read, and the first file that cannot be named."""
+        """Record once the folders that cannot be read, and the first file that cannot be named."""
         self._noted.intersection_update(unreadable)
         new = [parts for parts in unreadable if parts not in self._noted]
         new = new[: _MAX_NOTED_FOLDERS - len(self._noted)]
@@ -755,7 +773,7 @@ class FolderRecorder:
 
 
 class _Budget:
-    """The time for a call. It is not spent before some files were read."""
+    """The time for a call. It never runs out before a minimum of files was read."""
 
     def __init__(self, until: float | None) -> None:
         self._until = until
@@ -798,7 +816,7 @@ def _note(author: ChangeAuthor, error: str, path: str, more: dict[str, Json] | N
 
 
 def _ignored_note(call: CallContext, path: str, data: bytes) -> Note:
-    """Return the draft that records that an ignored file was read or written as ``data``."""
+    """Return a draft that records a read or write of an ignored file with the content ``data``."""
     detail: dict[str, Json] = {IGNORED: True, "sha256": validation.sha256(data), "size": len(data)}
     return call.note(FILE, path, detail=detail)
 

@@ -1,4 +1,5 @@
-"""A task's folder: which folders are allowed, and the files in it. No path or symlink leads out (TASKS)."""
+"""A task's folder: which folders are allowed, and access to its files. No path or symlink can lead out of it
+(TASKS)."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ class FolderSummary(NamedTuple):
     """The number of files and folders, and their size in bytes.
 
     - ``changed``: the newest mtime in the folder, in nanoseconds since the epoch.
-    - ``is_complete``: everything was counted. False if there are too many entries, or if some are too deep.
+    - ``is_complete``: False if some entries were not counted, because there are too many or they are too
+      deep.
     """
 
     files: int
@@ -57,12 +59,12 @@ class DiskUsage(NamedTuple):
 
 
 class FolderScan(NamedTuple):
-    """The regular files in a task's folder by path, without those of git.
+    """The regular files in a task's folder by path, without git's own files.
 
-    - ``repositories``: the folders that have a ``.git``.
+    - ``repositories``: the folders with a ``.git``.
     - ``unreadable``: folders that cannot be read.
     - ``unnameable``: files whose paths are too deep or too long.
-    - ``is_complete``: everything was read.
+    - ``is_complete``: False if some folders were not read.
     """
 
     files: list[tuple[Parts, Found]]
@@ -89,12 +91,13 @@ def normalize_task_path(path: str) -> str:
 
 
 def check_task_folder(given: str | os.PathLike[str], root: str) -> str:
-    """Return the real path of the folder ``given``, which a task of the workspace at ``root`` can have.
-    Nothing is created.
+    """Check that ``given`` can be the folder of a task in the workspace at ``root``. Return its real path.
 
-    Raise `InvalidWorkspace` if the path is not absolute, is not a folder, or is a bare git repository. Raise
-    it as well if the folder belongs to the system, contains the home folder, shares files with this
-    workspace, or is in another one.
+    Nothing is created. Raise `InvalidWorkspace` in these cases:
+
+    - The path is not absolute, is not a folder, or is a bare git repository.
+    - The folder belongs to the system, contains the home folder, or shares files with this workspace.
+    - The folder is in another workspace.
     """
     folder = check_unprotected(os.fspath(given), root)
     above = folder
@@ -130,7 +133,7 @@ def check_unprotected(given: str, root: str) -> str:
 
 
 def _resolve(given: str) -> str:
-    """Return the path of a folder without symlinks, whether it exists or not."""
+    """Return the path of a folder without symlinks. The folder need not exist."""
     if not os.path.isabs(given) or "\0" in given or not validation.is_unicode(given):
         raise InvalidWorkspace(path=validation.escape_unstorable(given, 200), rule="not_absolute")
     return os.path.realpath(given)
@@ -154,7 +157,7 @@ def has_overlap(one: str, other: str) -> bool:
 class TaskFolder:
     """Reads, writes and lists files beneath ``path``, which is created if missing.
 
-    Every folder on the way is opened by descriptor. A symlink that is put in place between two steps is
+    Every folder on the path is opened by descriptor, so a symlink that is created between two steps is
     refused. Methods raise `FolderDenied` if the system denies access, and other OSErrors. Only one thread can
     write at a time.
     """
@@ -190,7 +193,7 @@ class TaskFolder:
     def inspect(self, parts: Parts) -> Inspected | None:
         """Return the regular file at ``parts``, None if there is none.
 
-        Its content is read if it has at most 10 MB and no holes. Raises `FolderDenied`.
+        Its content is read only if it is at most 10 MB and not sparse. Raises `FolderDenied`.
         """
         with self._access_errors("/".join(parts)):
             return self._folder.inspect(parts, MAX_TEXT_BYTES)
@@ -201,7 +204,8 @@ class TaskFolder:
             return self._folder.stamp(parts)
 
     def read(self, path: str) -> str:
-        """Return the text of a file. Raises `NotFound`, `NotText`, `TooLarge`, and as `read_bytes` does."""
+        """Return the text of a file. Raises `NotFound`, `NotText`, `TooLarge`, and the errors of
+        `read_bytes`."""
         data = self.read_bytes(path, MAX_TEXT_BYTES)
         if data is None:
             raise NotFound(path=path, zone=self.path)
@@ -210,7 +214,7 @@ class TaskFolder:
     def write(self, path: str, data: bytes, *, executable: bool = False) -> None:
         """Replace the file at ``path`` by ``data`` atomically, and create missing folders.
 
-        ``executable``: everyone who can read the file can execute it. Raises as `read_bytes` does.
+        ``executable``: everyone who can read the file can execute it. Raises the errors of `read_bytes`.
         """
         parts = _parts(path)
         try:
@@ -268,7 +272,7 @@ class TaskFolder:
         return FolderSummary(files, folders, size, changed, is_complete)
 
     def scan(self, max_entries: int) -> FolderScan:
-        """List at most ``max_entries`` files and folders, those nearest to the top first."""
+        """List at most ``max_entries`` files and folders, level by level from the top."""
         unreadable: list[Parts] = []
         unnameable: list[Parts] = []
         files: list[tuple[Parts, Found]] = []
@@ -296,12 +300,12 @@ class TaskFolder:
         *,
         repositories: list[Parts] | None = None,
     ) -> Iterator[tuple[Parts, Found]]:
-        """Yield everything except the control folder, entries nearest to the top first.
+        """Yield all entries except the control folder, level by level from the top.
 
         - ``unreadable``: receives the folders that cannot be read.
         - ``deeper``: receives the folders that are not read because they are ``max_parts`` deep.
         - ``max_entries``: the limit for each folder.
-        - ``repositories``: receives the folders with a ``.git``, which is then left out.
+        - ``repositories``: receives the folders with a ``.git``. The ``.git`` itself is not yielded.
         """
         waiting = deque[Parts]([()])
         while waiting:
@@ -345,7 +349,7 @@ class TaskFolder:
 def _open(path: str) -> Folder:
     """Open the folder, with a scratch folder for half-written files.
 
-    If a command has put something else at that path, such as a symlink that leads out, it is renamed.
+    If a command has put anything else at the path of the scratch folder, such as a symlink, it is renamed.
     """
     os.makedirs(path, exist_ok=True)
     with _opened(path) as root:
@@ -368,7 +372,7 @@ def _opened(path: str) -> Iterator[int]:
 
 
 def _set_aside(root: int, parts: Parts) -> None:
-    """Rename what is at ``parts`` beneath ``root``, a descriptor, unless it is a folder."""
+    """Rename the entry at ``parts`` beneath ``root``, a descriptor, unless it is a folder."""
     with contextlib.suppress(FileNotFoundError):
         above = open_beneath(root, parts[:-1], os.O_RDONLY | os.O_DIRECTORY)
         try:

@@ -21,7 +21,7 @@ SAFE_SETTINGS: Final = ("core.hooksPath=/dev/null", "protocol.allow=never", "cor
 _SECONDS: Final = 30.0
 """Timeout for all calls of git in one scan."""
 _MAX_OUTPUT: Final = 128 * 1024 * 1024
-"""Bytes that git can print. A scan lists 200,000 files by default."""
+"""Maximum output of git in bytes. A scan lists at most 200,000 files by default."""
 _MAX_REASON: Final = 500
 _MAX_GITFILE_BYTES: Final = 4096
 _GITDIR: Final = "gitdir:"
@@ -35,11 +35,11 @@ _PERSONAL: Final = (
 """Environment variables that locate a person's settings, among them ``core.excludesFile``."""
 _HERE: Final = b"./"
 _NOT_ASKABLE: Final = (b"beyond a symbolic link", b"is in submodule")
-"""Errors for paths to which git does not apply its ignore rules."""
+"""Errors of git for paths to which its ignore rules do not apply."""
 
 
 class IgnoredFiles(NamedTuple):
-    """The files that git ignores. ``folders``: it ignores everything in them."""
+    """The files that git ignores. ``folders``: ignored with everything in them."""
 
     files: frozenset[Parts] = frozenset()
     folders: frozenset[Parts] = frozenset()
@@ -52,7 +52,7 @@ class IgnoredFiles(NamedTuple):
 
 
 class _Repository(NamedTuple):
-    """A repository: the absolute path of its work tree, and of its ``.git``."""
+    """A repository: the absolute paths of its work tree and of its ``.git``."""
 
     tree: str
     git: str
@@ -61,9 +61,9 @@ class _Repository(NamedTuple):
 def list_ignored(folder: str, nested: Iterable[Parts] = ()) -> IgnoredFiles:
     """Return the files beneath ``folder`` that git ignores.
 
-    - ``folder``: absolute path. The rules are those of the repository around it, unless that repository
-      ignores the folder itself.
-    - ``nested``: folders beneath it with a ``.git`` of their own. Their own rules apply in them.
+    - ``folder``: an absolute path. The rules of the enclosing repository apply, unless it ignores the folder
+      itself.
+    - ``nested``: folders beneath it with their own ``.git``, in which their own rules apply.
 
     Raises `IgnoredFilesUnknown` if git is missing, fails, or takes more than 30 seconds.
     """
@@ -92,8 +92,8 @@ def list_ignored(folder: str, nested: Iterable[Parts] = ()) -> IgnoredFiles:
 
 
 def is_ignored(folder: str, parts: Parts) -> bool:
-    """Return whether git ignores the file at ``parts`` beneath ``folder``, whether it exists or not. Raises
-    as `list_ignored`."""
+    """Return whether git ignores the file at ``parts`` beneath ``folder``. The file need not exist. Raises
+    the errors of `list_ignored`."""
     deadline = time.monotonic() + _SECONDS
     repository, asked = _enclosing(folder, deadline), parts
     place = folder
@@ -108,9 +108,9 @@ def is_ignored(folder: str, parts: Parts) -> bool:
 
 
 def ignored_among(git: str, paths: Sequence[str]) -> frozenset[str]:
-    """Return which of ``paths`` git ignores in the work tree of the repository ``git``.
+    """Return the ``paths`` that git ignores in the work tree of the repository ``git``.
 
-    ``git``: the path of a ``.git``. A bare repository ignores nothing. Raises as `list_ignored`.
+    ``git``: the path of a ``.git``. A bare repository ignores nothing. Raises the errors of `list_ignored`.
     """
     if os.path.basename(git) != GIT_FOLDER or not paths:
         return frozenset()
@@ -125,7 +125,7 @@ def _name(parts: Parts) -> bytes:
 
 
 def _enclosing(folder: str, deadline: float) -> _Repository | None:
-    """Return the repository around ``folder``; None if there is none, or if it ignores the folder."""
+    """Return the repository that contains ``folder``; None if there is none, or if it ignores the folder."""
     above = folder
     while not _is_repository(os.path.join(above, GIT_FOLDER)):
         if above == os.path.dirname(above):
@@ -140,7 +140,7 @@ def _enclosing(folder: str, deadline: float) -> _Repository | None:
 
 
 def _is_repository(git: str) -> bool:
-    """Return whether the ``.git`` at ``git`` is a repository, or a file that names one."""
+    """Return whether the ``.git`` at ``git`` is a repository, or a file with the path of a repository."""
     try:
         if os.path.isdir(git):
             return is_git_folder({each.casefold() for each in os.listdir(git)})
@@ -157,8 +157,8 @@ def _is_repository(git: str) -> bool:
 def _ignores(
     repository: _Repository, place: str, paths: Sequence[bytes], deadline: float
 ) -> frozenset[bytes]:
-    """Return which of ``paths``, relative to the folder ``place``, ``repository`` ignores."""
-    # "./" keeps git from reading a path as a pattern with magic.
+    """Return the ``paths`` that ``repository`` ignores. ``place``: the folder of relative paths."""
+    # "./" keeps git from reading a path as a pattern with special characters.
     given = b"".join(_HERE + path + b"\0" for path in paths)
     command = ("check-ignore", "-z", "--stdin")
     done = _ask(repository, command, place, deadline, given=given, accepted=(0, 1, 128))
@@ -168,7 +168,7 @@ def _ignores(
         raise IgnoredFilesUnknown(reason=_reason(done.errors))
     if len(paths) == 1:
         return frozenset()
-    # One path that git refuses makes it refuse all of them.
+    # If git refuses one path, it refuses all of them.
     half = len(paths) // 2
     return _ignores(repository, place, paths[:half], deadline) | _ignores(
         repository, place, paths[half:], deadline

@@ -37,8 +37,8 @@ class SendMessageResult(ResultModel):
 
 @tool("send_message", path=("to",))
 def send_message(context: ToolContext, params: SendMessageParams) -> SendMessageResult:
-    """Send a message to an agent of the caller's task, or to the people (``user``). A person sends it to a
-    session of an agent (``AGENT`` or ``AGENT/SESSION``).
+    """Send a message to an agent of the caller's task, or to the people (``user``). A person can send it to
+    an agent (``AGENT``) or to one of its sessions (``AGENT/SESSION``).
 
     Raise `NotInTask`, `AgentEnded`, `UnknownAgent`, `NotText`, `SessionNotFound`.
     """
@@ -93,7 +93,7 @@ class TerminateAgentParams(ParamsModel):
 
 class TerminateAgentResult(ResultModel):
     ended: list[str]
-    """The agents that this ended, the named one first."""
+    """The agents that this call ended, the given agent first."""
 
 
 @tool("terminate_agent", path=("agent_id",), destroys=True)
@@ -150,7 +150,7 @@ class EndTaskResult(ResultModel):
 
 @tool("end_task", path=("task_id",), destroys=True, zone="task")
 def end_task(context: ToolContext, params: EndTaskParams) -> EndTaskResult:
-    """End the caller's task, or the named one. Raise `NotInTask`, `AgentEnded`, `TaskNotOwned`,
+    """End the caller's task, or the given task. Raise `NotInTask`, `AgentEnded`, `TaskNotOwned`,
     `AgentNotOwned`, `TaskNotFound`."""
     task = context.zones.members.end_task(context.call, params.status, params.report, params.task_id or "")
     return EndTaskResult(task_id=task.id, status=task.status)

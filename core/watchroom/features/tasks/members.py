@@ -1,7 +1,7 @@
 """`Members`: the agents of tasks, which spawn each other, send messages, and end (TASKS-society).
 
-An agent has a path: version 1 spawns it, version 2 ends it. An agent ends together with all agents that it
-spawned, and a task with all of its agents. That takes one row, so it happens completely or not at all.
+An agent has a path: version 1 spawns it, version 2 ends it. The end of an agent also ends all agents that it
+spawned, and the end of a task ends all of its agents. One row records this, so it is atomic.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ from watchroom.model import HUMAN_PREFIX, MESSAGE, SPAWN, SYSTEM, TERMINATE, USE
 _ROOT: Final = "root"
 """The role of a task's first agent, which receives the requirement."""
 _MAX_LINE: Final = 200
-"""Characters of instructions and reasons in their rows, for lists."""
+"""Maximum characters of instructions and reasons in their rows, for lists."""
 _MAX_MESSAGE: Final = 500
-"""Characters of a message in its row, for lists. The whole message is the row's content."""
+"""Maximum characters of a message in its row, for lists. The row's content has the whole message."""
 _MAX_NAME: Final = 40
-"""Characters of an id that is made from a role."""
+"""Maximum characters of an id that is made from a role."""
 _NAMELESS: Final = "agent"
 _Heads: TypeAlias = Mapping[tuple[Zone, str], Row | None]
 _BELOW: Final[dict[Layer, Layer]] = {"top": "mid", "mid": "bottom", "bottom": "bottom"}
@@ -77,13 +77,13 @@ class Members:
         self._spawned: dict[str, Row] = {}
         """The rows that spawned agents, by agent. They never change."""
         self._asked: dict[str, set[tuple[Zone, str]]] = {}
-        """By agent, the paths whose heads were needed last time."""
+        """The paths whose heads were needed for the last call of each agent."""
 
     def identify(self, call: CallContext, seen: NoteKey | None = None) -> CallContext:
-        """Return ``call`` with what is known of its caller, found out by one query.
+        """Return ``call`` with the caller's task, found in one query.
 
-        ``seen``: zone, path, actor and reading tool of the file whose last seen version the call needs, if
-        any. Raise `AgentEnded` if the caller's work on its task has ended.
+        ``seen``: zone, path, actor and reading tool of the file whose last seen version the call needs, or
+        None. Raise `AgentEnded` if the caller's work on its task has ended.
         """
         if seen is not None:
             self._store.commits.flush()
@@ -93,8 +93,8 @@ class Members:
         return replace(call, caller=Caller(config, member, known))
 
     def start(self, task: Task) -> Member:
-        """Spawn the first agent of ``task``, whose instructions are the requirement. Return it. If it exists
-        already, it does not change. Raise `TaskNotFound`."""
+        """Spawn the first agent of ``task``, with the requirement as its instructions. Return it. An existing
+        first agent is not changed. Raise `TaskNotFound`."""
         agent = Agent("", _ROOT, "top", "", task.id)
         first = self._create(CallContext(task.by), agent, _ROOT, task.text, find_first)
         self.ensure_registered(first)
@@ -103,9 +103,9 @@ class Members:
     def spawn(self, call: CallContext, role: str, instructions: str, name: str = "") -> Member:
         """Create an agent for the task of the caller, one layer below it.
 
-        - ``role``: what the agent is for.
+        - ``role``: the purpose of the agent.
         - ``instructions``: its first message.
-        - ``name``: its id, with a number appended if the id is taken; made from the role if empty.
+        - ``name``: its id, default: made from the role. A number is appended if the id is taken.
 
         Raise `NotInTask`, `AgentEnded`, `InvalidAgentId`, `InvalidRole`, `NotText`, `AgentLimitExceeded`.
         """
@@ -128,7 +128,7 @@ class Members:
         return member
 
     def ensure_registered(self, member: Member) -> None:
-        """Register ``member`` if it is not: a process may have died after it was spawned."""
+        """Register ``member`` if it is not registered, because a process may have died after spawning it."""
         registry = self._store.registry
         if member.id not in registry.cached.agents and member.id not in registry.current().agents:
             self._register([Agent(member.id, member.role, member.layer, member.parent, member.task)])
@@ -154,7 +154,7 @@ class Members:
     def notify(self, task: str, to: str, text: str, about: int | None = None) -> None:
         """Send ``text`` from Watchroom itself to the agent ``to`` of ``task``, or to the people (``user``).
 
-        ``about``: the number of a row. Only one message about it is sent.
+        ``about``: the number of a row. Only one message about each row is sent.
         """
         if about is None:
             self._send(CallContext(SYSTEM), to, text, {"task": task})
@@ -165,7 +165,8 @@ class Members:
             self._send(CallContext(SYSTEM), to, text, about_it)
 
     def terminate(self, call: CallContext, agent: str, reason: str = "") -> list[Member]:
-        """End ``agent`` and every agent that it spawned, for a ``reason``. Return the agents that this ended.
+        """End ``agent`` and every agent that it spawned, for a ``reason``. Return the agents that this call
+        ended.
 
         An agent can end agents that it spawned, a person any agent. Ending the first agent of a task cancels
         the task. Raise `NotInTask`, `AgentEnded`, `UnknownAgent`, `AgentNotOwned`.
@@ -205,8 +206,8 @@ class Members:
     def end_task(self, call: CallContext, status: TaskStatus, report: str, task: str = "") -> Task:
         """End ``task`` and all of its agents, with ``status`` and a ``report``.
 
-        The task's first agent can do so, and people, who name the ``task``. Raise `NotInTask`, `AgentEnded`,
-        `TaskNotOwned`, `AgentNotOwned`, `TaskNotFound`.
+        The task's first agent and people can do so. People must give the ``task``. Raise `NotInTask`,
+        `AgentEnded`, `TaskNotOwned`, `AgentNotOwned`, `TaskNotFound`.
         """
         if not call.actor.startswith(HUMAN_PREFIX):
             member = self.find_active(call)
@@ -219,7 +220,7 @@ class Members:
         return self._tasks.end(call, task, status, report)
 
     def find_active(self, call: CallContext) -> Member:
-        """Return the caller's place in its task. Raise `NotInTask`, and `AgentEnded` if its work has
+        """Return the caller as a member of its task. Raise `NotInTask`, and `AgentEnded` if its work has
         ended."""
         found = call.caller.member if call.caller is not None else self._find(call.actor)
         if found is None:
@@ -229,20 +230,21 @@ class Members:
         return found
 
     def has_ended(self, agent: str) -> bool:
-        """Return whether ``agent`` worked on a task and has ended. Every tool call asks, so this usually
-        takes one query."""
+        """Return whether ``agent`` worked on a task and has ended. Usually takes one query, because every
+        tool call asks."""
         found = self._find(agent)
         return found is not None and found.ended is not None
 
     def _find(self, agent: str, task: str = "") -> Member | None:
-        """Return one agent of ``task`` (default: its own task). Reads only its rows and those of the agents
-        above it."""
+        """Return the member ``agent`` of ``task`` (default: its own task). Read only its rows and the rows of
+        the agents above it."""
         return self._look_up(agent, task)[0]
 
     def _look_up(
         self, agent: str, task: str = "", *, seen: NoteKey | None = None
     ) -> tuple[Member | None, Config, Seen | None]:
-        """Return what `_find` returns, the config, and which version the actor of ``seen`` last saw."""
+        """Return the member as `_find` does, the config, and the version that the actor of ``seen`` last
+        saw."""
         asked = self._asked.get(agent, {*HEADS, (AGENT, agent)})
         also = [] if seen is None else [seen]
         while True:
@@ -266,8 +268,12 @@ class Members:
     def _ancestry(
         self, agent: str, task: str, config: Config, heads: _Heads
     ) -> tuple[list[Agent], dict[str, Row], set[tuple[Zone, str]]]:
-        """Return the agent and all agents above it in its task, as far as they are in ``heads``; the rows
-        that spawned them; and the paths whose heads are needed for all of them."""
+        """Return the ancestry of ``agent`` in its task.
+
+        - the agent, its parent, and so on, as far as ``heads`` has them
+        - the rows that spawned them
+        - the paths of all heads that this method needs
+        """
         chain: list[Agent] = []
         spawned: dict[str, Row] = {}
         needed = {*HEADS, (AGENT, agent)}
@@ -290,13 +296,14 @@ class Members:
         return chain, spawned, needed
 
     def of_task(self, task: str) -> list[Member]:
-        """Return all agents that work or worked on ``task``, each after its parent."""
+        """Return all agents that work or have worked on ``task``, each after its parent."""
         return self._rows_of(task)[0].members()
 
     def _rows_of(self, task: str, agent: str = "") -> tuple[_TaskRows, Row | None]:
-        """Return what determines the members of ``task``, and the newest row of ``agent`` in any task."""
+        """Return the rows and config that determine the members of ``task``, and the newest row of ``agent``
+        in any task."""
         journal = self._store.journal
-        # The config first: every agent in it was spawned before, so it is among the open items.
+        # Read the config first: every agent in it was spawned before, and is therefore among the open items.
         newest, settings, end, of_agent = journal.heads_of([*HEADS, (TASK, task), (AGENT, agent)])
         heads = journal.open_items(AGENT, task)
         config = self._store.registry.apply_heads(newest, settings)
@@ -317,7 +324,7 @@ class Members:
         instructions: str,
         check: Callable[[Iterable[Member]], Member | None],
     ) -> Member:
-        """Spawn an agent, unless ``check`` returns one in its place.
+        """Spawn an agent, unless ``check`` returns an existing one.
 
         - ``wanted``: its id, if that is free.
         - ``check``: called with the members of the task. It can raise an error.
@@ -362,8 +369,11 @@ class Members:
         return rows[0]
 
     def _find_free_id(self, wanted: str, agent: Agent, config: Config, of_wanted: Row | None) -> str:
-        """Return ``wanted`` if nobody has or had that id or role, else ``wanted`` with the first free number
-        after those in use. ``of_wanted`` is the newest row of the agent ``wanted``."""
+        """Return ``wanted`` if it was never used as an id or role, else ``wanted`` with the first free
+        number.
+
+        ``of_wanted``: the newest row of the agent ``wanted``.
+        """
         used = self._store.registry.ever_known(is_current=True)
         numbers = [_number_of(each, wanted) for each in used]
         number = max(numbers, default=0) + 1 if wanted in used or of_wanted is not None else 1
@@ -380,8 +390,10 @@ class Members:
         return self._store.commits.commit(note).row
 
     def _spawn_row(self, agent: str, head: Row | None) -> Row | None:
-        """Return the row that spawned the agent whose newest row is ``head``. None if there is none, or if it
-        is damaged: then the agent's registration counts."""
+        """Return the row that spawned the agent whose newest row is ``head``.
+
+        None if there is none, or if it is damaged. Then the agent's registration counts.
+        """
         row = self._spawned.get(agent)
         if row is None and head is not None:
             row = head if head.version == 1 else self._store.journal.version(AGENT, agent, 1)
@@ -408,13 +420,13 @@ def _number_of(agent: str, wanted: str) -> int:
 
 
 def _numbered_id(wanted: str, number: int) -> str:
-    """Return the id of the agent with that ``number`` among those called ``wanted``."""
+    """Return the id of the agent with ``number`` among the agents called ``wanted``."""
     tail = f"-{number}" if number > 1 else ""
     return wanted[: validation.MAX_AGENT_ID - len(tail)] + tail
 
 
 def _normalize_role(role: str) -> str:
-    """Return a role in one line, without invisible characters."""
+    """Return ``role`` as one line, without invisible characters."""
     return "".join(each for each in " ".join(role.split()) if each.isprintable()) or _NAMELESS
 
 

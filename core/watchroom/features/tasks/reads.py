@@ -14,13 +14,13 @@ from watchroom.kernel.rules.details import get_int, get_object, get_text, output
 from watchroom.model import PRINTED, Row, parse_object
 
 MAX_PIECES: Final = 2000
-"""The number of newest pieces of output that are read at a time."""
+"""Maximum number of newest pieces of output that are read at a time."""
 
 Stream: TypeAlias = Literal["stdout", "stderr"]
 
 
 class Piece(NamedTuple):
-    """A piece of output, and its stream."""
+    """A piece of output, and the stream it was printed on."""
 
     stream: Stream
     text: str
@@ -36,7 +36,7 @@ class Output(NamedTuple):
 class CommandRecord(NamedTuple):
     """The end of a command.
 
-    - ``stdout``, ``stderr``: its output; only the end of it if ``is_truncated``.
+    - ``stdout``, ``stderr``: its output, or only the end of its output if ``is_truncated``.
     - ``exit_code``: None if the command was ended from outside or did not start.
     - ``is_interrupted``: whether the process that ran it died.
     - ``error``, ``message``: the code and the text of the error that prevented the start.
@@ -52,8 +52,8 @@ class CommandRecord(NamedTuple):
 
 
 def read_output(journal: Journal, command: CommandView, *, after: int = 0) -> Output:
-    """Return the output of ``command`` after row ``after`` (default: all), up to the last row that
-    ``command`` has. Raise `JournalError`."""
+    """Return the output of ``command`` after row ``after`` (default: all), up to its last row. Raise
+    `JournalError`."""
     until = command.printed.seq if command.printed else command.begun.seq
     rows = journal.notes(
         COMMAND,
@@ -90,7 +90,7 @@ def parse_end(content: str) -> CommandRecord:
 class TaskDetails(NamedTuple):
     """A task in full.
 
-    - ``requirement``: what was asked for.
+    - ``requirement``: the full text of the requirement.
     - ``limits``: the limits that were set, by name (``depth``, ``agents``, ``steps``).
     - ``model``: the model of its agents, empty if none was named.
     """

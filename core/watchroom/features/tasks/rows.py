@@ -1,4 +1,4 @@
-"""The rows of tasks: their zones and tools, what their content means, and the rows that make and end agents.
+"""The rows of tasks: their zones, tools and content, and the rows that spawn and end agents.
 
 | zone | path | version 1 | version 2 | notes |
 |---|---|---|---|---|
@@ -25,13 +25,14 @@ SUBMIT: Final = "submit_requirement"
 RUN: Final = "run_command"
 END: Final = "end_command"
 UNRECORDED: Final = "unrecorded"
-"""In the detail of a command's last row: the code of the error that kept its changes from being recorded."""
+"""The field of a command's last row with the code of the error that prevented the recording of its
+changes."""
 
 TaskStatus: TypeAlias = Literal["open", "done", "failed", "cancelled"]
 
 
 class TaskLimits(NamedTuple):
-    """What the agents of a task keep to.
+    """The limits for the agents of a task.
 
     - ``depth``: the maximum number of layers below the first agent, default 4.
     - ``agents``: the maximum number of agents at a time, default 12.
@@ -46,11 +47,11 @@ class TaskLimits(NamedTuple):
 class Task(NamedTuple):
     """A task.
 
-    - ``text``: what was asked for.
+    - ``text``: the requirement.
     - ``folder``: the absolute path of its folder, empty if it has none.
     - ``by``: the actor that submitted it.
     - ``created``: nanoseconds since the epoch, UTC.
-    - ``model``: the model of its agents, empty if it is not to be shown.
+    - ``model``: the model of its agents, empty if it must not be shown.
     - ``checkout``, ``machine``: the id of the checkout and the name of the machine with the folder. Both are
       empty if the journal has one machine only.
     """
@@ -94,14 +95,14 @@ def is_spawn(row: Row) -> bool:
 
 
 def is_termination(row: Row) -> bool:
-    """Return whether ``row`` ended an agent, and with it all agents that it had spawned."""
+    """Return whether ``row`` ended an agent, and all agents that it had spawned."""
     return row.zone == AGENT and row.version is not None and row.tool == TERMINATE
 
 
 def spawned_agent(row: Row) -> Agent:
-    """Return the agent that ``row`` spawned, as it is to be registered.
+    """Return the agent that ``row`` spawned, for its registration.
 
-    Fields that are missing or have another type are empty. The default layer is the bottom one.
+    Fields that are missing or have another type are empty. The default layer is the bottom layer.
     """
     detail = row.detail
     layer = detail.get("layer")

@@ -1,4 +1,4 @@
-"""Who works on a task: agents that were registered for it or spawned, in layers, until they end. Pure."""
+"""The members of a task: agents that were registered for it or spawned, in layers, until they end. Pure."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def list_members(
 ) -> list[Member]:
     """Return the members of ``task``, each after its parent.
 
-    - ``registered``: registered agents, of any task. An agent's registration wins over its spawning.
-    - ``spawned``, ``terminated``: the rows that spawned and that ended an agent, by the agent's id.
+    - ``registered``: registered agents, of any task. An agent's registration overrides its spawn row.
+    - ``spawned``, ``terminated``: the rows that spawned and ended agents, by the agent's id.
     - ``task_end``: the row that ended the task, None if it is open.
     """
     agents = {agent.id: agent for agent in registered if agent.task == task}
     for path, row in spawned.items():
-        # An agent without an id would be its own supervisor.
+        # An agent with an empty id would be its own supervisor.
         if path and path not in agents and row.detail.get("task") == task:
             agents[path] = spawned_agent(row)
     found: dict[str, Member] = {}
@@ -64,12 +64,12 @@ def list_members(
 
 
 def find_first(members: Iterable[Member]) -> Member | None:
-    """Return the agent that the task began with, None if nobody spawned one."""
+    """Return the first agent of the task, None if none was spawned."""
     return next((each for each in members if each.spawned and not each.parent), None)
 
 
 def ids_above(member: Member, members: Iterable[Member]) -> set[str]:
-    """Return the ids of all agents above ``member`` among ``members``."""
+    """Return the ids of all agents above ``member``. ``members``: all agents of the task."""
     parents = {each.id: each.parent for each in members}
     found: set[str] = set()
     parent = member.parent

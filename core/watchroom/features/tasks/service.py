@@ -1,4 +1,4 @@
-"""`Tasks`: what was asked for, by whom, and the folder that the task is bound to (TASKS-society)."""
+"""`Tasks`: the requirements of tasks, who submitted them, and their folders (TASKS-society)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from watchroom.kernel.rules.row_files import find_row_flaw
 from watchroom.model import END_TASK, Json, Row, Write
 
 _MAX_TITLE: Final = 120
-"""Characters."""
+"""Maximum characters of a task's title."""
 
 
 class Tasks:
@@ -43,14 +43,14 @@ class Tasks:
     ) -> Task:
         """Begin a task.
 
-        - ``actor``: who asks for it.
-        - ``text``: what is asked for.
+        - ``actor``: who submits it.
+        - ``text``: the requirement.
         - ``workspace_path``: its folder, created if missing; default: none.
-        - ``limits``: what its agents keep to.
+        - ``limits``: the limits for its agents.
         - ``model``: the model of its agents.
 
-        Raise `NotText`. Raise `InvalidWorkspace` as `check_task_folder` does, and if another open task has
-        files in the folder.
+        Raise `NotText`. Raise `InvalidWorkspace` in the cases of `check_task_folder`, and if another open
+        task has files in the folder.
         """
         validation.encode_text(text)
         folder = "" if workspace_path is None else check_task_folder(workspace_path, self._root)
@@ -78,7 +78,7 @@ class Tasks:
         return Task(task, text, folder, actor, row.time, "open", limits, model, host.id, machine)
 
     def find_here(self, task: str) -> Task:
-        """Return ``task``, whose folder is on this machine. Raise `OtherMachine` if it is not, and
+        """Return ``task`` if its folder is on this machine. Otherwise raise `OtherMachine`. Raise
         `TaskNotFound`."""
         found = self.find(task)
         if not self.is_here(found):
@@ -88,8 +88,8 @@ class Tasks:
     def folder_here(self, task: str) -> str:
         """Return the path of the folder of ``task`` on this machine.
 
-        Rows are not trusted. Raise `InvalidWorkspace` if no task can be bound to the folder, or if it is
-        missing; `OtherMachine`, `TaskNotFound`.
+        The folder is checked again, because rows are not trusted. Raise `InvalidWorkspace` if the folder is
+        missing or not allowed, `OtherMachine`, and `TaskNotFound`.
         """
         folder = self.find_here(task).folder
         check_unprotected(folder, self._root)
@@ -115,8 +115,10 @@ class Tasks:
 
     @contextmanager
     def claim(self, task: str) -> Iterator[None]:
-        """Run the agents of ``task`` in this process only, while the context lasts. Raise `TaskNotFound`,
-        `OtherMachine`, and `TaskInUse` if another process runs them."""
+        """Give this process the only right to run the agents of ``task`` while the context lasts.
+
+        Raise `TaskNotFound`, `OtherMachine`, and `TaskInUse` if another process runs them.
+        """
         with self._store.journal.claim(_claim_key(self.find_here(task).id)) as is_ours:
             if not is_ours:
                 raise TaskInUse(task=task)
@@ -138,11 +140,11 @@ class Tasks:
         return self._read(head)
 
     def limits_of(self, task: str) -> TaskLimits:
-        """Return the limits of ``task``, which never change. Raise as `find` does."""
+        """Return the limits of ``task``, which never change. Raise the errors of `find`."""
         return (self._known.get(task) or self.find(task)).limits
 
     def list(self) -> Iterator[Task]:
-        """Yield all tasks that can be read, sorted by id."""
+        """Yield all readable tasks, sorted by id."""
         for head in self._store.journal.heads(TASK):
             try:
                 found = self._read(head)
@@ -154,7 +156,7 @@ class Tasks:
     def end(self, call: CallContext, task: str, status: TaskStatus, message: str = "") -> Task:
         """End ``task`` with ``status`` and a ``message``. Its folder is then free for another task.
 
-        A task that has ended does not change. Raise `TaskNotFound`.
+        An ended task is not changed. Raise `TaskNotFound`.
         """
         found = self.find(task)
         if found.status != "open":
@@ -165,7 +167,7 @@ class Tasks:
 
     def _read(self, head: Row) -> Task:
         """Return the task whose newest row is ``head``."""
-        # Its first row never changes, nor the row that ended it.
+        # Its first row and the row that ended it never change.
         known = self._known.get(head.path)
         if known is None:
             known = self._read_first(head)
@@ -197,5 +199,5 @@ class Tasks:
 
 
 def _claim_key(task: str) -> str:
-    """Return the key that the process with the agents of ``task`` claims."""
+    """Return the key that a process claims to run the agents of ``task``."""
     return f"task/{task}"

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 _DEFAULT_SECONDS: Final = 60.0
 """Default timeout of a command."""
 _MAX_NAMED: Final = 5
-"""The maximum number of repositories in an error text."""
+"""Maximum number of repositories in an error text."""
 _MAX_LISTED: Final = 1000
-"""The maximum number of entries of a folder in a result."""
+"""Maximum number of folder entries in a result."""
 
 TOOLS: Final = Toolset("file", audience="agents", needs_task=True)
 tool = TOOLS.tool
@@ -44,9 +44,9 @@ class ReadFileResult(ResultModel):
     path: str
     content: str
     version: int | None = None
-    """None if git ignores the file."""
+    """The version; None if git ignores the file."""
     notice: str | None = None
-    """Set if git ignores the file."""
+    """A text, if git ignores the file."""
 
 
 @tool("read_file", path=("path",), reads_only=True)
@@ -68,17 +68,17 @@ class WriteFileResult(ResultModel):
     ok: Literal[True] = True
     path: str
     version: int | None = None
-    """None if git ignores the file."""
+    """The version; None if git ignores the file."""
     size: int
     recorded: bool | None = None
     """False if git ignores the file."""
     notice: str | None = None
-    """Set if git ignores the file."""
+    """A text, if git ignores the file."""
 
 
 @tool(WRITE_FILE, path=("path",), destroys=True, idempotent=True)
 def write_file(context: ToolContext, params: WriteFileParams) -> WriteFileResult:
-    """Write a file in the caller's task. Raise what `read_file` raises except `NotFound`, and
+    """Write a file in the caller's task. Raise the errors of `read_file` except `NotFound`, and
     `TaskQuotaExceeded`, `IgnoredFileChanged`."""
     row = context.zones.task_files.write(context.call, params.path, params.content)
     return _write_result(context, params, row)
@@ -106,22 +106,24 @@ class ListedFile(FrozenModel):
     name: str
     type: Literal["file", "directory", "symlink", "other"]
     size: int
-    """Bytes; 0 for everything except files."""
+    """The size in bytes; 0 for entries that are not files."""
 
 
 class ListFilesResult(ResultModel):
     files: list[ListedFile]
     more: int | None = None
-    """The number of entries after the last one."""
+    """The number of entries that are left out at the end."""
     notice: str | None = None
-    """How to list them, and how many entries have names that the tools do not accept."""
+    """How to list the remaining entries, and the number of entries with names that the tools do not
+    accept."""
 
 
 @tool("list_files", path=("path",), reads_only=True)
 def list_files(context: ToolContext, params: ListFilesParams) -> ListFilesResult:
-    """Return up to 1000 entries of a folder in the caller's task, sorted by name. Raise as `read_file`.
+    """Return up to 1000 entries of a folder in the caller's task, sorted by name. Raise the errors of
+    `read_file`.
 
-    ``after``: the name after which they begin.
+    ``after``: list only names after this name.
     """
     folder = params.path or "."
     found = context.zones.task_files.entries(context.call, folder)
@@ -169,24 +171,24 @@ class RunCommandResult(ResultModel):
     stderr: str
     exit_code: Annotated[int, Field(serialization_alias="exitCode")]
     changed: list[str] | None = None
-    """The paths of files that it created, changed or removed: the first 100."""
+    """The first 100 paths of files that the command created, changed or removed."""
     more_changed: Annotated[int | None, Field(serialization_alias="moreChanged")] = None
-    """The number of further paths."""
+    """The number of further paths after the first 100."""
     pending: int | None = None
     """The number of changes that the next call records."""
     left_out: Annotated[int | None, Field(serialization_alias="leftOut")] = None
     """The number of files and folders that cannot be named or read."""
     quarantined: list[str] | None = None
-    """The git repositories that it created, which were moved away: the first 100."""
+    """The first 100 git repositories that the command created, which were moved away."""
     notice: str | None = None
-    """``pending``, ``left_out`` and ``quarantined`` as text."""
+    """A text about ``pending``, ``left_out`` and ``quarantined``."""
     cut: bool | None = None
-    """True if it printed more than is kept."""
+    """True if the start of its output was cut."""
 
 
 @tool("run_command", zone="command")
 def run_command(context: ToolContext, params: RunCommandParams) -> RunCommandResult:
-    """Run a command in a sandbox, in the folder of the caller's task. Raise as `Commands.run` does, and
+    """Run a command in a sandbox, in the folder of the caller's task. Raise the errors of `Commands.run`, and
     `CommandFailed`, `CommandTimeout`, `CommandStopped`, `RepositoryRefused`, `TaskQuotaExceeded`."""
     limits = ResourceLimits(seconds=params.seconds)
     return _command_result(
@@ -207,12 +209,12 @@ class GetWorkspaceInfoResult(ResultModel):
     total_size: Annotated[int, Field(serialization_alias="totalSize")]
     last_modified: Annotated[str, Field(serialization_alias="lastModified")]
     truncated: bool | None = None
-    """True if not everything was counted."""
+    """True if some files were not counted."""
 
 
 @tool("get_workspace_info", reads_only=True)
 def get_workspace_info(context: ToolContext, params: NoParams) -> GetWorkspaceInfoResult:
-    """Return how many files the folder of the caller's task has. Raise `WorkspaceNotBound`,
+    """Return the number and size of the files in the folder of the caller's task. Raise `WorkspaceNotBound`,
     `FolderDenied`."""
     found = context.zones.task_files.summary(context.call)
     return GetWorkspaceInfoResult(
@@ -251,7 +253,7 @@ def _command_result(outcome: CommandOutcome, params: RunCommandParams, texts: Ca
 
 
 def _changes_notice(left: CommandChanges, texts: Catalogue) -> str:
-    """Return what else the caller must know about a command's changes; empty if nothing."""
+    """Return a text with further facts about a command's changes for the caller; empty if there are none."""
     lines = []
     if left.pending:
         lines.append(texts("command.pending", count=left.pending))

@@ -13,13 +13,13 @@ from watchroom.kernel.rules.details import get_count, get_int, get_text, task_en
 from watchroom.model import MESSAGE, PRINTED, SEEN, USER, Row
 
 _MAX_MESSAGES: Final = 500
-"""The newest messages that are kept."""
+"""Maximum number of messages that are kept, newest first."""
 _MAX_COMMANDS: Final = 200
-"""The newest commands that are kept."""
+"""Maximum number of commands that are kept, newest first."""
 _DELIVERED: Final = "message"
 """The kind of step by which a session receives a message."""
 _MODEL_CALLED: Final = "call_llm"
-"""The kind of step by which the model reads it."""
+"""The kind of step in which the model reads the messages."""
 
 
 class TaskView(NamedTuple):
@@ -28,8 +28,8 @@ class TaskView(NamedTuple):
     - ``row``: its first row. ``row.message`` is the first line of the requirement.
     - ``ended``: the row that ended it, None if it is open.
     - ``members``: its agents, each after its parent.
-    - ``is_lost``: the process that ran its agents is not seen alive, and no other process runs them.
-    - ``is_present``: a process can be running its agents.
+    - ``is_lost``: the process that ran its agents is no longer alive, and no other process runs them.
+    - ``is_present``: a process may be running its agents.
     """
 
     row: Row
@@ -44,7 +44,7 @@ class TaskView(NamedTuple):
 
     @property
     def folder(self) -> str:
-        """The absolute path of its folder, empty if it has none."""
+        """The absolute path of the task's folder, empty if it has none."""
         return get_text(self.row.detail, "folder")
 
     @property
@@ -79,7 +79,7 @@ class CommandView(NamedTuple):
     - ``begun``: its first row.
     - ``printed``: the newest row of its output.
     - ``ended``: its last row, None while it runs.
-    - ``is_lost``: the process that runs it is not seen alive.
+    - ``is_lost``: the process that ran it is no longer alive.
     """
 
     begun: Row
@@ -97,7 +97,7 @@ class CommandView(NamedTuple):
 
     @property
     def presence(self) -> str:
-        """The presence lease of the process that runs it, empty if its row has none."""
+        """The presence lease of the process that runs the command, empty if its row has none."""
         return presence_of(self.begun)
 
     @property
@@ -106,7 +106,7 @@ class CommandView(NamedTuple):
 
 
 class TaskProjection:
-    """Tasks, messages and commands, from rows in their order. Unchanged ones stay the same objects."""
+    """Tasks, messages and commands, built from rows in order. Unchanged items stay the same objects."""
 
     DERIVED: ClassVar[Mapping[str, object]] = {"_tasks": None, "_message_list": None, "_command_list": None}
     """Derived attributes, and their values before they are computed (see
@@ -173,12 +173,12 @@ class TaskProjection:
             self._message_list = None
 
     def mark_lost_tasks(self, tasks: frozenset[str]) -> None:
-        """Replace the lost tasks by ``tasks``, which are ids."""
+        """Replace the lost tasks by the task ids ``tasks``."""
         if tasks != self._lost:
             self._lost, self._tasks = tasks, None
 
     def mark_lost_commands(self, commands: Iterable[str]) -> None:
-        """Mark ``commands``, which are paths, as lost."""
+        """Mark the commands at the paths ``commands`` as lost."""
         for path in commands:
             if path in self._commands:
                 self._commands[path] = self._commands[path]._replace(is_lost=True)

@@ -1,4 +1,4 @@
-"""Who wrote which lines of a tree, in the format of Agent Trace 0.1 (https://agent-trace.dev). Pure."""
+"""The authors of the lines of a tree, in the format of Agent Trace 0.1 (https://agent-trace.dev). Pure."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from watchroom.features.trees.reads import FileLine
 
 FORMAT: Final = "0.1"
-"""The version of the specification, as its schema has it: without the last part."""
+"""The version of the specification in the form that its schema requires: without the last part."""
 _OWN: Final = "dev.watchroom"
-"""The key of what the format has no field for."""
+"""The key for data without a field in the format."""
 
 
 def build_trace(
@@ -27,7 +27,7 @@ def build_trace(
 
     - ``time``: now, in nanoseconds since the epoch.
     - ``head``: the commit that is checked out; empty if there is none.
-    - ``version``: of Watchroom.
+    - ``version``: the version of Watchroom.
 
     Line numbers are those of the working tree. The record says if lines are not committed.
     """
@@ -52,7 +52,7 @@ def build_trace(
 
 
 def _describe_file(lines: Sequence[FileLine]) -> tuple[list[Json], list[Json]]:
-    """Return the conversations of a file, and for each of them the name and the grade of its author."""
+    """Return the conversations of a file, and the name and grade of each conversation's author."""
     ranges: dict[Author, list[Json]] = {}
     numbered = enumerate(lines, 1)
     for author, group in groupby(numbered, key=lambda each: each[1].author):

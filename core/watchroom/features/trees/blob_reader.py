@@ -1,6 +1,6 @@
-"""`BlobReader`: reads what git would write into files, from git processes that stay until `BlobReader.close`.
+"""`BlobReader`: reads blobs in the form that git checks out. Its git processes run until `BlobReader.close`.
 
-To start git takes longer than to read 50 files.
+Starting git takes longer than reading 50 files.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ if TYPE_CHECKING:
     from watchroom.features.trees.git import GitTree, IndexEntry
 
 _SECONDS: Final = 3.0
-"""Seconds for the filters of one call: an agent waits for them, and clients wait six seconds for a hook."""
+"""Timeout for all filters in one call. An agent waits for them, and clients wait six seconds for a hook."""
 _MAX_SECONDS: Final = 60.0
-"""Age at which the processes are started anew: settings can be in files that are not known here."""
+"""Seconds after which the processes are restarted, because settings may be in files that are not checked
+here."""
 _MAX_BYTES: Final = 32 * 1024 * 1024
-"""Bytes of all blobs of a call."""
+"""Maximum total size of the blobs in one call, in bytes."""
 _log = logging.getLogger("watchroom")
 
 
 class _Processes(NamedTuple):
-    """The git processes: one returns sizes, the other one contents.
+    """The git processes: one returns sizes, the other contents.
 
-    - ``stamps``: of the files with settings when they were started.
-    - ``started``: when, by `time.monotonic`.
+    - ``stamps``: the stamps of the settings files when the processes were started.
+    - ``started``: when they were started, by `time.monotonic`.
     """
 
     sizes: AnsweringChild
@@ -46,7 +47,7 @@ class _Processes(NamedTuple):
 class BlobReader:
     """Reads blobs for the working tree of ``git``. May be used from any thread.
 
-    ``seconds``: for the filters of one call, default 3.
+    ``seconds``: timeout for all filters in one call, default 3.
     """
 
     def __init__(self, git: GitTree, seconds: float = _SECONDS) -> None:
@@ -55,7 +56,7 @@ class BlobReader:
         self._lock = Lock()
         self._processes: _Processes | None = None
         self._is_stuck = False
-        """Whether a filter did not end. Then no filters apply, until settings change."""
+        """Whether a filter exceeded its timeout. Then no filters apply until settings change."""
 
     def start(self) -> None:
         """Start the processes, so that the first call of `read` is as fast as the others."""
@@ -63,7 +64,7 @@ class BlobReader:
             self._start()
 
     def close(self) -> None:
-        """End the processes. They are started anew when needed: call this when attributes have changed."""
+        """End the processes. They are started again when needed: call this when attributes have changed."""
         with self._lock:
             self._is_stuck = False
             self._close()
@@ -75,8 +76,8 @@ class BlobReader:
             processes.contents.close()
 
     def read(self, entries: Mapping[str, IndexEntry]) -> dict[str, bytes | None]:
-        """Return the bytes that git would write at the paths of ``entries``; see `GitTree.read_blobs`. A file
-        whose filter takes too long is read without it. Raises `GitError`."""
+        """Return the bytes that git would check out at the paths of ``entries``; see `GitTree.read_blobs`. If
+        a filter exceeds its timeout, the file is read without it. Raises `GitError`."""
         if not entries:
             return {}
         plain = {
@@ -90,7 +91,7 @@ class BlobReader:
         return found | self._git.read_blobs(rest, entries=entries)
 
     def _read_plain(self, blobs: Mapping[str, str]) -> dict[str, bytes | None]:
-        """Return the contents of ``blobs``, by path; empty if that is not possible here."""
+        """Return the contents of ``blobs``, by path; empty if git's long-running process cannot read them."""
         try:
             processes = self._start()
             sizes = _read_sizes(processes.sizes, set(blobs.values()), self._seconds)
@@ -110,7 +111,7 @@ class BlobReader:
             self._is_stuck = True
             return self._read_plain(blobs)
         except OSError as error:
-            # Such as a filter that failed, which ends git.
+            # For example, a failing filter ends git.
             _log.debug("git cat-file: %r", error)
             self._close()
             return {}
@@ -139,7 +140,8 @@ class BlobReader:
         return self._processes
 
     def _list_settings(self) -> Iterator[str]:
-        """Yield the files whose settings tell how git writes files, apart from attributes in the tree."""
+        """Yield the settings files that decide how git checks out files, except attributes files below the
+        tree's root."""
         yield os.path.join(self._git.common, "config")
         yield os.path.join(self._git.git, "config.worktree")
         yield os.path.join(self._git.common, "info", "attributes")
@@ -151,7 +153,7 @@ class BlobReader:
 
 
 def _read_sizes(child: AnsweringChild, blobs: set[str], seconds: float) -> dict[str, int]:
-    """Return the sizes of the ``blobs`` that exist and have at most 10 MB. Raises OSError."""
+    """Return the sizes of the ``blobs`` that exist and are at most 10 MB. Raises OSError."""
     end = f"?{secrets.token_hex(16)}"
     given = "".join(f"{each}\n" for each in (*sorted(blobs), end)).encode()
     printed = child.ask(given, f"{end} missing\n".encode(), seconds, _MAX_BYTES)
@@ -166,9 +168,9 @@ def _read_sizes(child: AnsweringChild, blobs: set[str], seconds: float) -> dict[
 def _read_contents(
     child: AnsweringChild, blobs: Mapping[str, str], seconds: float
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield the paths of ``blobs`` with what git would write there. Raises OSError."""
-    # The size in git's own header is the size before the filters, so that contents have to be separated by a
-    # line that they cannot have: the answer for a name that is no object.
+    """Yield each path of ``blobs`` with the bytes that git would check out there. Raises OSError."""
+    # The size in git's own header is the size before the filters. So contents are separated by a line that
+    # cannot be in them: the answer for an object that does not exist.
     mark, end = (f"?{secrets.token_hex(16)}".encode() for _ in range(2))
     paths = list(blobs)
     asked = (blobs[path].encode() + b" " + os.fsencode(path) + b"\n" + mark + b"\n" for path in paths)

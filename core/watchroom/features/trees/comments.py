@@ -1,7 +1,7 @@
 """Comments of people on lines that agents changed in working trees. They are sent to the agent together.
 
-Each is a note on its tree with the tool `COMMENT`. A later note with the same id replaces it, one without
-text removes it, and a note with the tool `SENT` tells which were sent.
+Each is a note on its tree with the tool `COMMENT`. A later note with the same id replaces the comment, and a
+note without text removes it. A note with the tool `SENT` lists the comments that were sent.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
 
 COMMENT: Final = "comment_lines"
 SENT: Final = "mark_comments_sent"
-"""The tools of the notes."""
+"""The tools of the notes: for a comment, and for comments that were sent."""
 MAX_CHARACTERS: Final = 2000
 MAX_QUOTED_LINES: Final = 20
 MAX_QUOTED_CHARACTERS: Final = 4000
 MAX_COMMENTS: Final = 100
-"""Comments that are sent together."""
+"""Maximum number of comments that are sent together."""
 _MAX_KEPT: Final = 1000
-"""Comments that the projection keeps, the newest ones."""
+"""Maximum number of comments in the projection. The newest are kept."""
 
 
 class TreeComment(NamedTuple):
     """A comment.
 
-    - ``id``: told by the person's dashboard.
+    - ``id``: created by the person's dashboard.
     - ``tree``, ``path``: the id of the tree, and the file's path there.
-    - ``agent``: whose change it is about, and who reads it.
+    - ``agent``: the agent that made the change and reads the comment.
     - ``line``: the number of its first line, counted from 1.
-    - ``is_old``: the line is one of HEAD that the change removed.
+    - ``is_old``: the line is in HEAD, and the change removed it.
     - ``quote``: the lines as they were, without the last line feed.
-    - ``seq``: the row that it was written with last.
-    - ``sent``: the row with which it was sent; 0 before.
+    - ``seq``: its newest row.
+    - ``sent``: the row that records the sending; 0 if it was not sent.
     """
 
     id: str
@@ -58,7 +58,7 @@ class TreeComment(NamedTuple):
 
     @property
     def detail(self) -> dict[str, Json]:
-        """The comment as a row's detail has it."""
+        """The comment as a row's detail."""
         return {
             "comment": self.id,
             "path": self.path,
@@ -86,7 +86,7 @@ class TreeComments:
         self._store = store
 
     def write(self, call: CallContext, comment: TreeComment) -> Row:
-        """Record ``comment``. One without text removes the comment with its id."""
+        """Record ``comment``. A comment without text removes the comment with its id."""
         return self._note(call.with_tool(COMMENT), comment.tree, comment.text, comment.detail)
 
     def mark_sent(self, call: CallContext, tree: str, agent: str, comments: Iterable[str]) -> Row:
@@ -136,10 +136,10 @@ def find_unsent(comments: Iterable[TreeComment], agent: str) -> list[TreeComment
 def place_comments(
     lines: Sequence[str], comments: Iterable[TreeComment]
 ) -> Mapping[int, Sequence[TreeComment]]:
-    """Return the comments by the index of the line of ``lines`` that each stands below.
+    """Return the comments by the index in ``lines`` of the line above each.
 
-    A comment follows its quoted lines to where they are now, the nearest place if there are several. If the
-    lines are gone, it stays where it was until it is sent; then it is left out.
+    A comment moves with its quoted lines, to the nearest place if there are several. If the lines no longer
+    exist, the comment keeps its place until it is sent, and is then left out.
     """
     found: dict[int, list[TreeComment]] = {}
     for each in comments:
@@ -159,9 +159,11 @@ def place_comments(
 
 
 def write_prompt(comments: Sequence[TreeComment], texts: Catalogue, folders: Mapping[str, str]) -> str:
-    """Return ``comments`` as a prompt for their agent: paths, line numbers, quoted lines, and what is said.
+    """Return ``comments`` as a prompt for their agent: paths, line numbers, quoted lines, and the comments'
+    texts.
 
-    ``folders``: the folders of trees by their ids. Paths have them if the comments are about several trees.
+    ``folders``: the folders of trees by their ids. Paths include them if the comments are about several
+    trees.
     """
     has_trees = len({each.tree for each in comments}) > 1
     parts = [texts("comments.prompt")]

@@ -1,4 +1,4 @@
-"""Commits of agents' work, apart from the work of others in the same tree, and tries of it.
+"""Commits and tries of one agent's work, separate from the work of others in the same tree.
 
 The work is taken from the versions in the journal. Files of the tree are only read for bytes that the journal
 does not keep.
@@ -53,11 +53,11 @@ from watchroom.validation import MAX_PATH_BYTES, escape_unstorable, extract_firs
 BlockReason: TypeAlias = Literal["mixed", "not_kept"]
 """Why a file cannot be committed with the work of the chosen authors.
 
-- ``mixed``: this work builds on uncommitted work of others in the file.
+- ``mixed``: the work depends on uncommitted work of others in the file.
 - ``not_kept``: the bytes of its newest version are neither in the journal nor on disk.
 """
 _KNOWN: Final = "known"
-"""The field of a commit's note with the fields of `KnownVersions` of each path."""
+"""The field of a commit's note that has the `KnownVersions` of each path."""
 _DOMAIN: Final = "watchroom.invalid"
 _PAGE: Final = 1000
 
@@ -66,7 +66,7 @@ class PlannedFile(NamedTuple):
     """A file of a commit.
 
     - ``state``: None if the commit deletes it.
-    - ``authors``: whose changes it has, in alphabetical order.
+    - ``authors``: the authors of its changes, in alphabetical order.
     - ``versions``: the versions with these changes.
     - ``known``: see `watchroom.features.trees.line_rules.Taken`.
     """
@@ -79,7 +79,8 @@ class PlannedFile(NamedTuple):
 
 
 class BlockedFile(NamedTuple):
-    """A file that is left out of a commit. ``others``: whose work would have to be committed with it."""
+    """A file that is left out of a commit. ``others``: the authors whose uncommitted work the change depends
+    on."""
 
     path: str
     reason: BlockReason
@@ -87,12 +88,12 @@ class BlockedFile(NamedTuple):
 
 
 class CommitPlan(NamedTuple):
-    """What a commit would have.
+    """The content of a planned commit.
 
     - ``tree``: the id of the tree.
-    - ``head``: the id of the commit that it builds on; empty if there is none.
-    - ``agents``: whose work it has; None for everybody's.
-    - ``files``, ``blocked``: its files, and those that are left out, by path.
+    - ``head``: the id of the parent commit; empty if there is none.
+    - ``agents``: the authors of the work; None for all authors.
+    - ``files``, ``blocked``: its files, and the files that are left out, by path.
     """
 
     tree: str
@@ -103,12 +104,12 @@ class CommitPlan(NamedTuple):
 
     @property
     def states(self) -> Mapping[str, FileState | None]:
-        """The files as `GitTree.commit_files` takes them."""
+        """The files as arguments for `GitTree.commit_files`."""
         return {each.path: each.state for each in self.files}
 
     @property
     def authors(self) -> tuple[str, ...]:
-        """Whose changes the commit has."""
+        """The authors of the changes in the commit."""
         return tuple(sorted({author for each in self.files for author in each.authors}))
 
 
@@ -125,7 +126,7 @@ class AgentCommits:
         self._scanned = 0
 
     def plan(self, tree: GitTree, agents: Collection[str] | None = None) -> CommitPlan:
-        """Return what a commit of the work of ``agents`` in ``tree`` would have, and change nothing.
+        """Return the content of a commit of the work of ``agents`` in ``tree``. Change nothing.
 
         ``agents``: authors of versions, also people and ``outside``. Default: all authors.
 
@@ -208,8 +209,8 @@ class AgentCommits:
     ) -> TrialOutcome:
         """Run ``command`` in a copy of ``tree`` that has HEAD and the work of ``agents`` only.
 
-        - ``call``: who tries it, recorded as a note; None records nothing.
-        - ``linked``: ignored folders, such as ``node_modules``. They are linked into the copy.
+        - ``call``: the call to record as a note; None records nothing.
+        - ``linked``: ignored folders to link into the copy, such as ``node_modules``.
         - ``timeout``: seconds, default an hour.
         - ``cache``: the folder of all copies, default ``watchroom`` in the user's cache folder.
 
@@ -313,7 +314,7 @@ class _HeadReader:
         self._conversions: Mapping[str, Conversion] | None = None
 
     def is_same(self, path: str, row: Row, content: str | None) -> bool:
-        """Return whether HEAD has the version ``row``, whose text is ``content``."""
+        """Return whether HEAD has the version ``row``. ``content``: its text."""
         entry = self.entries.get(path)
         if row.deleted or entry is None:
             return row.deleted and entry is None
@@ -322,7 +323,8 @@ class _HeadReader:
         return self.has_text(path, content) if is_text(row) else self.has_blob(path, blob_of(row))
 
     def has_text(self, path: str, text: str | None) -> bool:
-        """Return whether git would store ``text`` as HEAD has it; None: whether HEAD has no such file."""
+        """Return whether git would store ``text`` as the blob in HEAD. For None, return whether HEAD lacks
+        the file."""
         entry, found = self.entries.get(path), self.texts.get(path)
         if text is None or entry is None:
             return text is None and entry is None
@@ -345,7 +347,7 @@ class _HeadReader:
         return parse_lfs_pointer(found) == blob or Blob(hashlib.sha256(found).hexdigest(), len(found)) == blob
 
     def is_executable(self, path: str, newest: Row) -> bool:
-        """Return whether ``path`` can be executed in HEAD; as in ``newest`` if git ignores that."""
+        """Return whether ``path`` is executable in HEAD, or in ``newest`` if git ignores modes."""
         entry = self.entries.get(path)
         if entry is None:
             return False
@@ -355,7 +357,7 @@ class _HeadReader:
         return entry.executable if is_kept else is_executable(newest)
 
     def conversion(self, path: str) -> Conversion:
-        """Return how git converts the line ends of ``path`` when it stores it."""
+        """Return how git converts the line ends of ``path`` on add."""
         if self._conversions is None:
             self._conversions = self._tree.list_conversions(set(self.entries))
         return self._conversions.get(path, "none")
@@ -366,7 +368,7 @@ class _HeadReader:
         return self._tree.read_raw([blob]).get(blob, b"")
 
     def text(self, path: str, newest: str | None) -> str | None:
-        """Return the text of ``path`` in HEAD with line ends as in ``newest``; None if it is no text."""
+        """Return the text of ``path`` in HEAD with the line ends of ``newest``; None if it is not text."""
         found = self.texts.get(path)
         if found is not None and b"\r\n" in found and newest is not None and "\r\n" not in newest:
             found = self.raw(path)
@@ -377,8 +379,7 @@ class _HeadReader:
 
 
 class _Comparison:
-    """A recorded file that differs from HEAD. ``changes``: None if one of the versions that matter is no
-    text."""
+    """A recorded file that differs from HEAD. ``changes``: None if a version since HEAD is binary."""
 
     def __init__(
         self,
@@ -409,7 +410,7 @@ class _Comparison:
             self.changes = FileChanges(lines, head, lambda each: reader.has_text(path, each))
 
     def plan(self, agents: Sequence[str] | None) -> PlannedFile | BlockedFile | None:
-        """Return the file of a commit of ``agents``; None if they have not changed it."""
+        """Return the file as part of a commit of ``agents``; None if they have not changed it."""
         if self.changes is None:
             return self._plan_whole(agents)
         authors = self.changes.authors
@@ -425,9 +426,9 @@ class _Comparison:
         return PlannedFile(self.path, state, tuple(chosen), taken.versions, taken.known)
 
     def _plan_whole(self, agents: Sequence[str] | None) -> PlannedFile | BlockedFile | None:
-        """Plan a file that was binary: it is of the author of its newest version.
+        """Plan a file that was binary: all of it is the work of its newest version's author.
 
-        If it is a text again, all authors since then are needed.
+        If it is text again, the commit also needs all authors since then.
         """
         row = self._newest
         author = _author(row)
@@ -446,7 +447,8 @@ class _Comparison:
         return planned._replace(state=FileState(data, is_executable(row), self._is_link))
 
     def _read_bytes(self, row: Row) -> bytes | None:
-        """Return the bytes of the version ``row``, from the journal or from disk; None if they are gone."""
+        """Return the bytes of the version ``row``, from the journal or from disk; None if neither has
+        them."""
         if is_text(row):
             content = self._store.journal.content(row.seq)
             return None if content is None else content.encode()
@@ -471,7 +473,8 @@ class _Comparison:
 
 
 def _known(notes: Sequence[Row], path: str, commits: Collection[str]) -> Iterator[KnownVersions]:
-    """Yield what commits have of ``path``: first those that HEAD has, then those that were rewritten."""
+    """Yield the versions that commits have of ``path``: first commits in HEAD's history, then rewritten
+    commits."""
     for is_in_head in (True, False):
         for note in notes:
             numbers = get_ints(get_object(note.detail, _KNOWN), _storable(path))
@@ -480,7 +483,7 @@ def _known(notes: Sequence[Row], path: str, commits: Collection[str]) -> Iterato
 
 
 def _storable(path: str) -> str:
-    """Return ``path`` as rows have it."""
+    """Return ``path`` as it is written in rows."""
     return escape_unstorable(path, MAX_PATH_BYTES)
 
 

@@ -36,20 +36,20 @@ __all__ = [
 ]
 
 MAX_BLOB_BYTES: Final = 10 * 1024 * 1024
-"""Bytes of the largest file that `GitTree.read_blobs` returns."""
+"""Size of the largest file that `GitTree.read_blobs` returns, in bytes."""
 ID_FILE: Final = "watchroom-tree"
 """The file with a tree's id, in the tree's own git folder."""
 _MAX_ID_NAME: Final = 40
 _MAX_SMALL_FILE: Final = 4096
 _MAX_ARGUMENT_PATHS: Final = 200
-"""Paths that are passed as arguments. For more, git lists everything."""
+"""Maximum number of paths that are passed as arguments. For more paths, git lists all files."""
 _MAX_BATCH_BYTES: Final = 32 * 1024 * 1024
-"""Bytes of the blobs of one call of ``git cat-file``."""
+"""Maximum total size of the blobs in one call of ``git cat-file``, in bytes."""
 _ABSENT: Final = ("S", "s")
 _LINK_MODE: Final = 0o120000
 _SUBMODULE_MODE: Final = 0o160000
 ODD_PATH: Final = re.compile(r"[\n\r]|^[ \t]")
-"""Paths that cannot be in a line of the input of ``git cat-file``."""
+"""Matches paths that cannot be in a line of the input of ``git cat-file``."""
 _FAILED_FILTER: Final = re.compile(rb"clean filter '([^'\n]+)' failed")
 _REFTABLE_HEAD: Final = b"ref: refs/heads/.invalid"
 _OPERATIONS: Final = (
@@ -62,12 +62,12 @@ _OPERATIONS: Final = (
     ("sequencer", "cherry-pick"),
     ("BISECT_LOG", "bisect"),
 )
-"""Files in the git folder of a tree that tell that an operation is not finished."""
+"""Files in the git folder of a tree that show an unfinished operation, and the operation."""
 _LOCK_SECONDS: Final = 10.0
-"""The age of a lock of the index from which it is taken for one that a killed git left."""
+"""Seconds after which a lock of the index counts as left behind by a killed git."""
 _LOCK_POLL_SECONDS: Final = 0.005
 _MOVE_SECONDS: Final = 0.05
-"""Seconds from the end of the lock until git has moved HEAD as well."""
+"""Seconds after the lock's end in which git also moves HEAD."""
 _CACHED: Final = re.compile(
     rb"([^\0]+)\0  ctime: (\d+):(\d+)\n  mtime: [^\n]*\n  dev: \d+\tino: (\d+)\n[^\n]*\n[^\n]*\n"
 )
@@ -79,7 +79,7 @@ _LFS_POINTER: Final = re.compile(
 
 
 Conversion: TypeAlias = Literal["text", "auto", "none"]
-"""How git converts line ends when it stores a file: always, if it seems to be a text, or never."""
+"""The conversion of line ends when git adds a file: always, only in files that look like text, or never."""
 
 
 class IndexStamp(NamedTuple):
@@ -97,8 +97,8 @@ class GitState(NamedTuple):
     - ``branch``: empty if HEAD is detached.
     - ``index_stamp``: None if there is no index.
     - ``stash``: the id of the newest stash, which all trees share; empty if there is none.
-    - ``operation``: ``rebase``, ``am``, ``merge``, ``cherry-pick``, ``revert`` or ``bisect`` if it is not
-      finished; otherwise empty.
+    - ``operation``: ``rebase``, ``am``, ``merge``, ``cherry-pick``, ``revert`` or ``bisect`` if one is
+      unfinished; otherwise empty.
     - ``is_index_locked``: a git command is changing the index, or was killed.
     """
 
@@ -113,9 +113,9 @@ class GitState(NamedTuple):
 class IndexEntry(NamedTuple):
     """A path in the index.
 
-    - ``mode``: as git has it, such as ``0o100755``.
+    - ``mode``: git's mode, such as ``0o100755``.
     - ``blob``: the id of its blob; empty while a merge of the path has conflicts.
-    - ``is_absent``: the sparse checkout leaves the file out.
+    - ``is_absent``: the sparse checkout excludes the file.
     """
 
     mode: int
@@ -160,7 +160,7 @@ class GitTree:
     def find(cls, folder: str) -> GitTree | None:
         """Return the working tree that contains ``folder``, None if there is none.
 
-        Raises `GitError` if git refuses the repository, such as for its owner, and `GitMissing`.
+        Raises `GitError` if git refuses the repository, for example because of its owner, and `GitMissing`.
         """
         asked = ("--show-toplevel", "--absolute-git-dir", "--git-common-dir")
         found = _locate(folder, asked)
@@ -187,7 +187,7 @@ class GitTree:
         with open(written, "xb") as file:
             file.write(fresh.encode() + b"\n")
         try:
-            # A link is never partly written, and fails if another process was faster.
+            # A hard link never has half of the text, and fails if another process was faster.
             with contextlib.suppress(FileExistsError):
                 os.link(written, path)
         finally:
@@ -219,7 +219,7 @@ class GitTree:
         return GitState(head, branch, stamp, stash, operation, exists(os.path.join(self.git, "index.lock")))
 
     def is_changing(self) -> bool:
-        """Return whether git is changing files or the index: its lock is there, and is not old."""
+        """Return whether git is changing files or the index: its lock exists and is recent."""
         try:
             locked = os.stat(os.path.join(self.git, "index.lock")).st_mtime
         except OSError:
@@ -227,7 +227,7 @@ class GitTree:
         return time.time() - locked < _LOCK_SECONDS
 
     def wait_for_git(self, seconds: float) -> bool:
-        """Wait at most ``seconds`` until git has ended what it `is_changing`. Return whether it has."""
+        """Wait at most ``seconds`` until `is_changing` is False. Return whether it is."""
         if not self.is_changing():
             return True
         deadline = time.monotonic() + seconds
@@ -243,8 +243,8 @@ class GitTree:
         return _parse_index(self._run("ls-files", "-v", "--stage", "-z").output)
 
     def find_compared(self, files: Mapping[str, FileStamp]) -> set[str]:
-        """Return which of ``files`` have these stamps in the index: git has written or compared them since
-        they were changed. Raises `GitError`."""
+        """Return the ``files`` whose stamps equal the stamps in the index: git has written or compared them
+        since their last change. Raises `GitError`."""
         if not files:
             return set()
         names = files if len(files) <= _MAX_ARGUMENT_PATHS else ()
@@ -258,7 +258,8 @@ class GitTree:
         return found
 
     def list_committed(self, old: str, new: str) -> set[str]:
-        """Return the paths that differ between two commits. ``old``: empty for none. Raises `GitError`."""
+        """Return the paths that differ between two commits. ``old``: empty for no commit. Raises
+        `GitError`."""
         asked = ("diff-tree", "-r", "--name-only", "--no-renames", "-z")
         arguments = (*asked, old, new) if old else (*asked, "--root", "--no-commit-id", new)
         printed = self._run(*arguments).output
@@ -270,11 +271,11 @@ class GitTree:
         return [os.fsdecode(each) for each in printed.split(b"\0") if each]
 
     def list_changed(self) -> list[str]:
-        """Return the paths of the files that differ from the index, or are not in it and not ignored.
+        """Return the paths of the files that differ from the index, and of untracked files that git does not
+        ignore.
 
         Deleted files are included. Submodules, nested repositories, and changes that are only staged are not.
-        Git looks at no files that are marked as unchanged (``update-index --assume-unchanged``). Raises
-        `GitError`.
+        Git skips files that are marked as unchanged (``update-index --assume-unchanged``). Raises `GitError`.
         """
         asked = (
             "status",
@@ -287,7 +288,8 @@ class GitTree:
         done = self._run(*asked, accepted=None)
         failed = _FAILED_FILTER.search(done.errors) if done.status else None
         if failed is not None:
-            # Its program is missing, and git would compare nothing. Without it, files of LFS are texts.
+            # The filter's program is missing, and git would compare nothing. Without the filter, files of LFS
+            # are compared as texts.
             name = failed[1].decode("utf-8", "replace")
             off = (f"filter.{name}.clean=", f"filter.{name}.process=", f"filter.{name}.required=false")
             done = self._run(*(word for each in off for word in ("-c", each)), *asked, accepted=None)
@@ -303,14 +305,14 @@ class GitTree:
         *,
         entries: Mapping[str, IndexEntry] | None = None,
     ) -> dict[str, bytes | None]:
-        """Return the bytes that git would write into the files at ``paths``: line ends and filters apply.
+        """Return the bytes that git would check out at ``paths``, after line end conversion and filters.
 
         - ``revision``: ``:`` for the index, or a commit with a colon, such as ``HEAD:``.
-        - ``entries``: what `list_index` or `list_tree` returned, to save a call of git.
+        - ``entries``: the result of `list_index` or `list_tree`, to save a call of git.
 
-        None for a path that is not in the revision, is a submodule, or has more than 10 MB. The target of a
-        symbolic link is its content. A file of Git LFS is its pointer, see `parse_lfs_pointer`; so is a file
-        whose filter fails. Raises `GitError`.
+        The result has None for a path that is not in the revision, is a submodule, or is larger than 10 MB. A
+        symbolic link has its target as content. A file of Git LFS has its pointer (see `parse_lfs_pointer`).
+        A file whose filter fails has its blob. Raises `GitError`.
         """
         wanted = list(dict.fromkeys(paths))
         known = self._list_entries(wanted, revision) if entries is None else entries
@@ -337,7 +339,7 @@ class GitTree:
         }
 
     def list_tree(self, commit: str, paths: Collection[str] | None = None) -> dict[str, IndexEntry]:
-        """Return the files of ``commit`` by path, default all of them. Raises `GitError`."""
+        """Return the files of ``commit`` by path. ``paths``: default all files. Raises `GitError`."""
         if paths is not None and len(paths) > _MAX_ARGUMENT_PATHS:
             return {path: entry for path, entry in self.list_tree(commit).items() if path in paths}
         if paths is not None and not paths:
@@ -354,7 +356,7 @@ class GitTree:
         return found
 
     def ignored_among(self, paths: Sequence[str]) -> frozenset[str]:
-        """Return which of ``paths`` git ignores. Raises `IgnoredFilesUnknown`."""
+        """Return the ``paths`` that git ignores. Raises `IgnoredFilesUnknown`."""
         return ignored_among(os.path.join(self.folder, ".git"), paths)
 
     def commit_files(
@@ -368,17 +370,17 @@ class GitTree:
     ) -> str:
         """Commit ``parent`` with ``files`` changed, and return the id of the commit.
 
-        - ``files``: their bytes as they are in the tree. None deletes a file.
-        - ``author``: ``NAME <EMAIL>``. The committer is the person whom git's settings name.
+        - ``files``: the files as they are in the tree, by path. None deletes a file.
+        - ``author``: ``NAME <EMAIL>``. The committer comes from git's settings.
         - ``branch``: a new branch. None commits onto the checked-out branch, or a detached HEAD.
-        - ``parent``: the id of the commit that HEAD was; empty if there is none.
+        - ``parent``: the id of the expected HEAD; empty if there is none.
 
-        The files of the tree are not touched. A commit onto the checked-out branch also goes into the index.
-        Lines of others that are staged stay staged, except for lines that conflict with the commit. Returns
-        ``parent`` if nothing differs from it.
+        The files of the tree are not touched. A commit onto the checked-out branch also updates the index.
+        Staged lines of others stay staged, except for lines that conflict with the commit. Returns ``parent``
+        if nothing differs from it.
 
-        Raises `GitBusy` during a rebase or a merge, if the index is locked, or if HEAD is not ``parent`` any
-        more, `InvalidRepository` if ``branch`` exists or is not a valid name, and `GitError`.
+        Raises `GitBusy` during a rebase or a merge, if the index is locked, or if HEAD is not ``parent``.
+        Raises `InvalidRepository` if ``branch`` exists or is not a valid name. Raises `GitError`.
         """
         request = CommitRequest(files, message, author, branch, parent)
         return GitWriter(self.folder, self.git).commit(request, self.read_state)
@@ -392,18 +394,18 @@ class GitTree:
         return GitWriter(self.folder, self.git).write_tree(files, parent)
 
     def list_commits(self, limit: int = 5000) -> list[str]:
-        """Return the ids of the newest commits that HEAD has, at most ``limit``."""
+        """Return the ids of the newest commits in HEAD's history, at most ``limit``."""
         done = self._run("rev-list", f"--max-count={limit}", "HEAD", accepted=(0, 128))
         return done.output.decode("ascii", "replace").split()
 
     def keeps_modes(self) -> bool:
-        """Return whether git records which files can be executed (``core.fileMode``)."""
+        """Return whether git records executable bits (``core.fileMode``)."""
         done = self._run("config", "--type=bool", "--get", "core.fileMode", accepted=(0, 1))
         return done.output.strip() != b"false"
 
     def list_conversions(self, paths: Collection[str]) -> dict[str, Conversion]:
-        """Return how git converts the line ends of the files at ``paths`` that are in the index, when it
-        stores them."""
+        """Return how git converts the line ends of the files at ``paths`` on add. Files outside of the index
+        are left out."""
         if not paths:
             return {}
         setting = self._run("config", "--get", "core.autocrlf", accepted=(0, 1)).output.strip().lower()
@@ -421,7 +423,7 @@ class GitTree:
         return found
 
     def read_raw(self, blobs: Collection[str]) -> dict[str, bytes]:
-        """Return the content of ``blobs``, by their ids, without line ends and filters applied. Larger ones
+        """Return the content of ``blobs`` by their ids, without line end conversion and filters. Blobs larger
         than 10 MB are left out."""
         return {each: self._run("cat-file", "blob", each).output for each in self._sizes(blobs)}
 
@@ -443,7 +445,7 @@ class GitTree:
     def _resolve(self, ref: bytes, depth: int = 5) -> str:
         """Return the commit that ``ref`` names, empty if there is none."""
         path = os.fsdecode(ref)
-        # Git deletes a loose ref only after it has written the packed one.
+        # Git deletes a loose ref only after it has written the packed ref.
         text = _read_small(os.path.join(self.common, path)).strip()
         if text.startswith(b"ref:") and depth:
             return self._resolve(text.removeprefix(b"ref:").strip(), depth - 1)
@@ -471,7 +473,7 @@ class GitTree:
         return _parse_index(self._run("ls-files", "-v", "--stage", "-z", "--", *paths).output)
 
     def _sizes(self, blobs: Collection[str]) -> dict[str, int]:
-        """Return the sizes of the ``blobs`` that exist and have at most 10 MB."""
+        """Return the sizes of the ``blobs`` that exist and are at most 10 MB."""
         if not blobs:
             return {}
         given = "".join(f"{each}\n" for each in sorted(blobs)).encode()
@@ -484,16 +486,17 @@ class GitTree:
         return found
 
     def _read_batch(self, blobs: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
-        """Yield the paths of ``blobs`` with what git would write there. No path is odd."""
+        """Yield each path of ``blobs`` with the bytes that git would check out there. No path may match
+        `ODD_PATH`."""
         left = dict(blobs)
         while left:
-            # The size in git's own header is the size before the filters, so that content has to be
-            # separated by a line that it cannot have.
+            # The size in git's own header is the size before the filters. So contents are separated by a line
+            # that cannot be in them.
             separator = secrets.token_hex(16)
             given = b"".join(blob.encode() + b" " + os.fsencode(path) + b"\n" for path, blob in left.items())
             done = self._run("cat-file", f"--batch={separator}", "--filters", given=given, accepted=None)
             pieces = done.output.split(f"{separator}\n".encode())[1:]
-            # A filter that fails ends git: the header of its path may be printed, the content is not.
+            # A failing filter ends git. Then the output may have the header of its path, but not the content.
             complete = [piece[:-1] for piece in pieces if piece.endswith(b"\n")]
             if done.status == 0 and len(complete) != len(left):
                 raise GitError(reason="git cat-file")
@@ -505,7 +508,8 @@ class GitTree:
                     yield path, self._run("cat-file", "blob", left.pop(path)).output
 
     def _with_same_filter(self, paths: Sequence[str], failed: ChildResult) -> list[str]:
-        """Return the first of ``paths``, whose filter has failed, and the others with that filter."""
+        """Return the first of ``paths``, whose filter has failed, and the other paths with the same
+        filter."""
         given = b"".join(os.fsencode(each) + b"\0" for each in paths)
         printed = self._run("check-attr", "-z", "--stdin", "filter", given=given).output.split(b"\0")
         filters = {os.fsdecode(path): value for path, value in zip(printed[::3], printed[2::3], strict=False)}
@@ -514,7 +518,8 @@ class GitTree:
         return [each for each in paths if filters.get(each) == filters[paths[0]]]
 
     def _read_filtered(self, path: str, blob: str) -> bytes:
-        """Return what git would write at ``path``, the content of ``blob`` if a filter fails."""
+        """Return the bytes that git would check out at ``path``. If a filter fails, return the content of
+        ``blob``."""
         done = self._run("cat-file", "--filters", f"--path={path}", blob, accepted=None)
         return done.output if done.status == 0 else self._run("cat-file", "blob", blob).output
 
@@ -527,14 +532,14 @@ def find_common(folder: str) -> str | None:
 
 
 def parse_lfs_pointer(data: bytes) -> Blob | None:
-    """Return the checksum and size of the file of which ``data`` is the pointer of Git LFS; None if it is not
-    a pointer."""
+    """Parse ``data`` as a pointer of Git LFS. Return the file's checksum and size, None if it is not a
+    pointer."""
     found = _LFS_POINTER.fullmatch(data)
     return None if found is None else Blob(found[1].decode("ascii"), int(found[2]))
 
 
 def _locate(folder: str, asked: Sequence[str]) -> list[str] | None:
-    """Return the answers of ``git rev-parse``; None if ``folder`` is in no repository, or in no working
+    """Return the output lines of ``git rev-parse``; None if ``folder`` is not in a repository or a working
     tree."""
     done = run_git(("rev-parse", *asked), folder=folder, accepted=None)
     if done.status:
@@ -545,7 +550,7 @@ def _locate(folder: str, asked: Sequence[str]) -> list[str] | None:
     lines = os.fsdecode(done.output).removesuffix("\n").split("\n")
     if len(lines) == len(asked):
         return lines
-    # A path has a line feed.
+    # A path contains a line feed.
     single = (run_git(("rev-parse", each), folder=folder).output for each in asked)
     return [os.fsdecode(each).removesuffix("\n") for each in single]
 
@@ -574,7 +579,7 @@ def _changed_path(record: bytes) -> Iterator[str]:
 
 
 def _split_batches(paths: Sequence[str], size_of: Callable[[str], int]) -> Iterator[list[str]]:
-    """Split ``paths`` so that the blobs of a part have at most 32 MiB, or are one."""
+    """Split ``paths`` into batches whose blobs have at most 32 MiB. A larger blob has its own batch."""
     part: list[str] = []
     total = 0
     for path in paths:
@@ -589,7 +594,7 @@ def _split_batches(paths: Sequence[str], size_of: Callable[[str], int]) -> Itera
 
 
 def _read_small(path: str) -> bytes:
-    """Return the start of the file at ``path``, empty if there is none."""
+    """Return the start of the file at ``path``, empty if it does not exist."""
     try:
         with open(path, "rb", buffering=0) as file:
             return file.read(_MAX_SMALL_FILE)

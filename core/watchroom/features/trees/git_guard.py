@@ -1,10 +1,10 @@
 """Finds git commands that would lose or take the work of others in the same working tree. Pure.
 
-For the command of an agent, while others work in its tree: `find_refused`. To skip what cannot change a file:
-`is_read_only`.
+`find_refused` checks an agent's command while others work in the same tree. `is_read_only` finds commands
+that cannot change files.
 
-The guard prevents accidents, and can be evaded. It does not see aliases, scripts in files, other programs
-that run git, and text after the first 200,000 characters. Unknown text, such as ``git $x``, is not refused.
+The guard prevents accidents, and can be evaded. It does not detect aliases, scripts in files, other programs
+that run git, or text after the first 200,000 characters. Unknown text, such as ``git $x``, is not refused.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ GuardRule: TypeAlias = Literal[
 ]
 """Why a command is refused.
 
-- ``branch``: it changes the files of the tree to those of another branch or commit.
-- ``discard``: it removes changes that are not committed from the files.
+- ``branch``: it checks out files of another branch or commit in the tree.
+- ``discard``: it discards uncommitted changes of files.
 - ``history``: it moves the branch, and changes files.
 - ``stage_all``, ``commit_all``: it also takes changes of others.
 - ``commit_staged``: the index has changes of others.
-- ``unstage``: it takes changes of others from the index.
+- ``unstage``: it removes changes of others from the index.
 """
 MAX_SHOWN: Final = 100
-"""Characters of a refused command that are shown."""
+"""Maximum number of characters shown of a refused command."""
 MAX_SHOWN_PATHS: Final = 5
 _WAYS_OUT: Final[Mapping[GuardRule, tuple[str, ...]]] = {
     "branch": ("worktree",),
@@ -45,18 +45,18 @@ _WAYS_OUT: Final[Mapping[GuardRule, tuple[str, ...]]] = {
 }
 _MARKED: Final = re.compile(f"[{''.join(sorted(MARKS))}]+")
 _EVERYTHING: Final = re.compile(rf"[./*:]+|[./]*{GLOB}|:\(top\)[./]*")
-"""A path for all files of a folder, or of its parents."""
+"""Matches paths that name all files of a folder, or of its parents."""
 _MAGIC: Final = re.compile(rf"[*?\[:{''.join(sorted(MARKS))}]")
-"""Characters with which a path can name several files."""
+"""Matches characters that let a path name several files."""
 
 
 class RefusedGit(NamedTuple):
     """A git command that is refused.
 
     - ``command``: as shown, at most `MAX_SHOWN` characters.
-    - ``folder``: where git runs, relative to the folder of the whole command or absolute; None if it is not
-      known. The command matters only if the folder is in the tree of the agents. A folder that is not known
-      or does not exist has to count as in it, because ``cd`` could fail.
+    - ``folder``: where git runs, relative to the folder of the whole command or absolute; None if unknown.
+      The command matters only if the folder is in the tree of the agents. An unknown or missing folder must
+      count as in the tree, because ``cd`` could fail.
     - ``paths``: the staged paths of others, for ``commit_staged``.
     """
 
@@ -66,7 +66,7 @@ class RefusedGit(NamedTuple):
     paths: tuple[str, ...] = ()
 
     def say(self, texts: Catalogue, agent: str, others: Sequence[str] = ()) -> str:
-        """Return the text for ``agent``: why, and the way out.
+        """Return the text for ``agent``: the reason, and an alternative.
 
         - ``texts``: the core's catalogue.
         - ``others``: the agents that work in the same tree.
@@ -80,10 +80,10 @@ class RefusedGit(NamedTuple):
 
 
 class _Index(NamedTuple):
-    """What is known about the index.
+    """The known state of the index.
 
     - ``staged_by_others``: its paths with changes of others.
-    - ``is_own``: whether a path, relative to the folder of the whole command, has only own changes.
+    - ``is_own``: returns whether a path, relative to the folder of the whole command, has only own changes.
     """
 
     staged_by_others: tuple[str, ...]
@@ -98,8 +98,8 @@ def find_refused(
     """Return the git commands in ``command`` that are refused while others work in the same tree.
 
     - ``staged_by_others``: the paths in the index with changes of others.
-    - ``is_own``: whether only the agent itself changed a path. The path is relative to the folder of the
-      command, or absolute.
+    - ``is_own``: returns whether only the agent itself changed a path. The path is relative to the folder of
+      the command, or absolute.
     """
     if "git" not in command:
         return ()
@@ -131,9 +131,9 @@ class _Git(NamedTuple):
     folder: str | None
 
     def has_flag(self, letter: str, name: str, values: str = "") -> bool:
-        """Return whether an option is given: as ``letter``, or as the long ``name`` or a start of it.
+        """Return whether an option is given: as ``letter``, as the long ``name``, or as a prefix of ``name``.
 
-        ``values``: the letters of the options that take a value, which ends a group of short options.
+        ``values``: the letters of the options that take a value. The value ends a group of short options.
         """
         return any(_is_flag(word, letter, name, values) for word in self.options)
 
@@ -144,7 +144,8 @@ class _Git(NamedTuple):
         return tuple(word for word in self.arguments[:end] if word.startswith("-") and word != "-")
 
     def list_operands(self, values: str = "", names: Sequence[str] = ()) -> list[str]:
-        """Return the words that are no options, and no values of the options ``values`` and ``names``."""
+        """Return the words that are neither options nor the values of the options ``values`` and
+        ``names``."""
         found: list[str] = []
         words = iter(self.arguments)
         for word in words:
@@ -169,7 +170,7 @@ def _is_flag(word: str, letter: str, name: str, values: str) -> bool:
 
 
 def _takes_next(word: str, values: str) -> bool:
-    """Return whether the next word is the value of the last of a group of short options."""
+    """Return whether the last option in a group of short options takes the next word as its value."""
     if word.startswith("--"):
         return False
     place = next((index for index, each in enumerate(word[1:], 1) if each in values), 0)
@@ -179,7 +180,8 @@ def _takes_next(word: str, values: str) -> bool:
 _GLOBAL_VALUES: Final = frozenset(
     ["-c", "--git-dir", "--namespace", "--exec-path", "--super-prefix", "--config-env", "--attr-source"]
 )
-"""Options before the subcommand whose value is the next word, except those that name the folder."""
+"""Options before the subcommand that take the next word as their value, except options that name the
+folder."""
 
 
 def _read_git(found: FoundCommand) -> _Git:
@@ -199,7 +201,7 @@ def _read_git(found: FoundCommand) -> _Git:
 
 
 def _names_own(git: _Git, index: _Index, paths: Sequence[str]) -> bool:
-    """Return whether ``paths`` are some, and only own files."""
+    """Return whether there are ``paths``, and all of them have only changes of the agent itself."""
     if not paths or git.folder is None or any(_MAGIC.search(path) for path in paths):
         return False
     return all(index.is_own(normpath(join(git.folder, path))) for path in paths)
@@ -283,13 +285,13 @@ def _check_commit(git: _Git, index: _Index) -> GuardRule | None:
     paths = git.list_operands(_COMMIT_NEXT, _COMMIT_NAMES)
     if _names_all(paths):
         return "commit_all"
-    # With paths, git leaves what else is staged in the index.
+    # With paths, git does not commit other staged files.
     takes_index = not paths or git.has_flag("i", "--include", _COMMIT_VALUES)
     return "commit_staged" if takes_index and index.staged_by_others else None
 
 
 def _check_unless(rule: GuardRule, *allowed: str) -> Callable[[_Git, _Index], GuardRule | None]:
-    """Return a check that refuses all arguments but those that begin with one of ``allowed``."""
+    """Return a check that refuses all arguments except those that begin with one of ``allowed``."""
     return lambda git, _: None if git.arguments[:1] and git.arguments[0] in allowed else rule
 
 
@@ -321,16 +323,16 @@ _CHECKS: Final[Mapping[str, Callable[[_Git, _Index], GuardRule | None]]] = {
 
 
 def is_read_only(command: str) -> bool:
-    """Return whether ``command`` certainly changes no file, so that nothing has to be compared after it.
+    """Return whether ``command`` certainly changes no file, so that no files need to be compared after it.
 
-    False for everything that is not fully understood, such as expansions and unknown programs.
+    Return False for commands that are not fully understood, such as expansions and unknown programs.
     """
     plain = read_plain_command(command)
     return plain.doubt is None and all(_reads_only(each.split(" ")) for each in plain.commands)
 
 
 def _reads_only(words: list[str]) -> bool:
-    # Spaces in words do not matter to the checks.
+    # The checks do not depend on spaces in words.
     words = [word.replace(INNER_SPACE, " ") for word in words]
     folder, _, name = words[0].rpartition("/")
     if folder not in ("", "/bin", "/usr/bin"):
@@ -395,12 +397,12 @@ _READERS: Final = frozenset(
         "whoami",
     ]
 )
-"""Programs that change no file, whatever their arguments are."""
+"""Programs that change no file with any arguments."""
 _FIND_ACTIONS: Final = ("-exec", "-ok", "-delete", "-fprint", "-fls")
 _SED_SCRIPT: Final = re.compile(
     r"(?:(?:[0-9]+|\$|/[^/\\\n;]*/)(?:,(?:\+?[0-9]+|\$|/[^/\\\n;]*/))?)?p(?:;(?:[0-9]+)(?:,[0-9]+)?p)*"
 )
-"""Prints lines, by number or by pattern."""
+"""Matches ``sed`` scripts that print lines, by number or by pattern."""
 _GIT_READERS: Final = frozenset(
     [
         "annotate",

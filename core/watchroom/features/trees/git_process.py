@@ -17,7 +17,7 @@ from watchroom.platform.child_process import ChildResult, run_child
 SECONDS: Final = 60.0
 """The default timeout of a call."""
 MAX_OUTPUT: Final = 256 * 1024 * 1024
-"""Bytes that git can print."""
+"""Maximum output of git in bytes."""
 _MAX_REASON: Final = 500
 _PERSONAL: Final = (
     "GIT_CONFIG_GLOBAL",
@@ -28,7 +28,8 @@ _PERSONAL: Final = (
     "GIT_COMMITTER_NAME",
     "GIT_COMMITTER_EMAIL",
 )
-"""Variables of git that are a person's settings. Others name another repository, or run programs."""
+"""Git's environment variables for personal settings. Its other variables name another repository or run
+programs."""
 
 
 def run_git(
@@ -42,12 +43,12 @@ def run_git(
     accepted: Sequence[int] | None = (0,),
     on_errors: Callable[[bytes], object] | None = None,
 ) -> ChildResult:
-    """Run git and return how it ended.
+    """Run git. Return its exit code and output.
 
     - ``arguments``: its command line.
     - ``folder``: its working directory.
-    - ``variables``: more environment variables, such as ``GIT_DIR``.
-    - ``settings``: more settings, such as ``core.sparseCheckout=false``.
+    - ``variables``: additional environment variables, such as ``GIT_DIR``.
+    - ``settings``: additional settings, such as ``core.sparseCheckout=false``.
     - ``given``: its standard input.
     - ``timeout``: seconds, default 60.
     - ``accepted``: the expected exit codes, default 0; None accepts all.
@@ -84,7 +85,7 @@ def git_command(arguments: Sequence[str], settings: Sequence[str] = ()) -> list[
 
 
 def reason_of(done: ChildResult) -> str:
-    """Return what git printed on standard error, in one line."""
+    """Return the error output of git as one line."""
     printed = done.errors.decode("utf-8", "replace")
     text = " ".join("".join(each if each.isprintable() else " " for each in printed).split())
     return text[:_MAX_REASON] or f"exit code {done.status}"
@@ -98,7 +99,7 @@ def git_environment(variables: Mapping[str, str]) -> dict[str, str]:
     return {
         **inherited,
         "LC_ALL": "C",
-        # A checkout of large files is not wanted here: the pointer has their size and checksum.
+        # Large files are not needed here: the LFS pointer has their size and checksum.
         "GIT_LFS_SKIP_SMUDGE": "1",
         "GIT_LITERAL_PATHSPECS": "1",
         "GIT_NO_LAZY_FETCH": "1",

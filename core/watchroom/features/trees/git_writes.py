@@ -1,4 +1,4 @@
-"""Commits of some files of a working tree, beside work of others in the same tree and in its index."""
+"""Commits of selected files of a working tree. The work of others in the tree and the index is left alone."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from watchroom.features.trees.git_process import run_git
 from watchroom.platform.child_process import ChildResult
 
 _NO_SPARSE: Final = ("core.sparseCheckout=false", "core.sparseCheckoutCone=false", "index.sparse=false")
-"""Settings for an index that has all files."""
+"""Settings for an index that contains all files."""
 _ENCODING: Final = "i18n.commitEncoding=UTF-8"
 _INDEX: Final = "watchroom-index-"
 _LOCK: Final = "watchroom-lock-"
 _READY: Final = "watchroom-ready-"
-"""Files in the git folder during a commit. Their names have `_process_name`.
+"""Prefixes of files in the git folder during a commit. The `_process_name` follows.
 
 - ``INDEX``: the index after the commit, while it is written.
-- ``LOCK``: another name of the lock of the index. So a lock that a killed process left is known as its own.
-- ``READY``: another name of the lock once it is the complete index after the commit, which the name has, too.
+- ``LOCK``: a hard link to the lock of the index. It identifies a lock that a killed process left behind.
+- ``READY``: a hard link to the lock when it is the complete new index. The name contains the commit's id.
 """
 _TOKEN: Final = secrets.token_hex(4)
-"""Tells this process from earlier ones with the same id."""
+"""Distinguishes this process from earlier processes with the same id."""
 _MERGEABLE: Final = ("100644", "100755")
 _MAX_CONFLICTS: Final = 127
 """The exit code of ``git merge-file`` for this many conflicts or more. Larger codes are errors."""
 
 
 class FileState(NamedTuple):
-    """A file as it is in a working tree. ``data``: the target if it is a symbolic link."""
+    """A file in a working tree. ``data``: its bytes, or the target of a symbolic link."""
 
     data: bytes
     executable: bool = False
@@ -108,7 +108,7 @@ class GitWriter:
         """Finish or undo the commit of a process that was killed during it."""
         lock = os.path.join(self._git, "index.lock")
         names = [each for each in os.listdir(self._git) if each.startswith((_INDEX, _LOCK, _READY))]
-        # A complete index is looked at before its lock is removed.
+        # In this order, a complete index is examined before its lock is removed.
         for name in sorted(names, reverse=True):
             path = os.path.join(self._git, name)
             fields = name.split("-")[2:]
@@ -131,7 +131,7 @@ class GitWriter:
     ) -> tuple[str, dict[str, _Entry | None]]:
         """Write the tree of a commit. Return its id, and the entries of ``files``."""
         # Git itself adds the files, from a folder that has only them. So filters, line ends and attributes
-        # are those that the commit has, whatever others have changed in the working tree.
+        # are those of the commit, even if others have changed them in the working tree.
         place = os.path.join(scratch, "tree")
         os.mkdir(place)
         index = os.path.join(scratch, "index")
@@ -223,7 +223,7 @@ class GitWriter:
 
     @contextlib.contextmanager
     def _named(self, path: str, name: str) -> Iterator[None]:
-        """Give the file at ``path`` another ``name`` in the git folder."""
+        """Give the file at ``path`` the additional ``name`` in the git folder, as a hard link."""
         other = os.path.join(self._git, name)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(other)
@@ -240,7 +240,7 @@ class GitWriter:
         variables = {"GIT_INDEX_FILE": index}
         try:
             with contextlib.suppress(FileNotFoundError):
-                # The times too: git tells by them which files may have changed unnoticed since.
+                # Keep the times: git uses them to detect files that may have changed since.
                 shutil.copy2(real, index)
             staged = _parse_entries(self._run(("ls-files", "--stage", "-z"), variables).output)
             before = self._entries_of(parent, list(entries))
@@ -263,7 +263,7 @@ class GitWriter:
     def _entries_of(self, commit: str, paths: Sequence[str]) -> dict[str, _Entry]:
         if not commit:
             return {}
-        # All files are listed: the paths can be too many for a command line.
+        # List all files, because the paths can be too many for a command line.
         printed = self._run(("ls-tree", "-r", "-z", commit)).output
         wanted = {os.fsencode(each) for each in paths}
         found = {}
@@ -277,7 +277,8 @@ class GitWriter:
     def _merge(
         self, staged: _Entry | None, before: _Entry | None, committed: _Entry | None, scratch: str
     ) -> _Entry | None:
-        """Return the entry with the ``committed`` changes, and those ``staged`` ones that do not conflict."""
+        """Return the entry with the ``committed`` changes and the ``staged`` changes that do not conflict
+        with them."""
         if staged is None or committed is None or staged == committed:
             return committed
         sides = (staged, before, committed)

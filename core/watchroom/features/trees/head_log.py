@@ -1,4 +1,4 @@
-"""`HeadLog`: how HEAD of a working tree was moved, by git's own log."""
+"""`HeadLog`: the moves of HEAD in a working tree, read from git's reflog."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import os
 from typing import Final, NamedTuple
 
 _MAX_BYTES: Final = 1_000_000
-"""Bytes of the log that are read at once. Older moves are not known."""
+"""Maximum bytes of the log that are read at once. Older moves are unknown."""
 
 
 class HeadMove(NamedTuple):
     """HEAD was moved from the commit ``old`` (zeros for none) to ``new``.
 
-    ``is_commit``: by a commit of what was in the tree.
+    ``is_commit``: the move was a commit of the tree's content.
     """
 
     old: str
@@ -26,7 +26,7 @@ class HeadMove(NamedTuple):
 
 
 class HeadLog:
-    """The log of HEAD in the git folder ``git`` of a tree, read from its end on."""
+    """The log of HEAD in the git folder ``git`` of a tree. Reading begins at its current end."""
 
     def __init__(self, git: str) -> None:
         self._path = os.path.join(git, "logs", "HEAD")

@@ -1,7 +1,8 @@
-"""Who made which uncommitted changes of a file, and the file with the changes of some authors only. Pure.
+"""Finds who made which uncommitted changes of a file, and builds the file with the changes of some authors
+only. Pure.
 
-Three texts matter: those of HEAD, of the newest version, and of a commit of some authors. Line ends and a
-missing final newline are part of a text: no text is normalized.
+Three texts matter: the text in HEAD, the newest version, and the text of a commit of some authors. Line ends
+and a missing final newline are part of a text: no text is normalized.
 """
 
 from __future__ import annotations
@@ -14,22 +15,22 @@ from watchroom.algorithms.merge import LineChange, diff_lines, split_lines
 from watchroom.algorithms.weave import LineHistory, Weave
 
 UNKNOWN: Final = ""
-"""The author of changes that were there before the first version."""
+"""The author of changes that were made before the first version."""
 _FINAL_NEWLINE: Final = "\ufdd0 final newline\n"
-"""A line after the last one of a text with a final newline.
+"""A line that is appended to a text with a final newline.
 
 So a change of the final newline is not a change of the line before it.
 """
 _UNPRINTABLE: Final = tuple(bytes([n]) for n in (*range(32), 127) if n not in b"\b\t\n\f\r\x1b")
-"""Bytes that git takes for signs of a binary file."""
+"""Bytes that git counts as signs of a binary file."""
 _MAX_COMMITS: Final = 100
-"""Commits of agents that are tried as the one that HEAD has."""
+"""Maximum number of agents' commits that are compared with HEAD."""
 
 BaseKind: TypeAlias = Literal["version", "commit", "text"]
-"""How the versions in HEAD are known.
+"""How the versions in HEAD are identified.
 
 - ``version``: HEAD has the text of a version.
-- ``commit``: HEAD has the text that a commit of agents had.
+- ``commit``: HEAD has the text of an agents' commit.
 - ``text``: HEAD has another text. Its differences from the newest version are attributed line by line.
 """
 
@@ -40,9 +41,9 @@ Switch: TypeAlias = Literal["took", "gave"]
 class LineVersion(NamedTuple):
     """A version of a file.
 
-    - ``author``: empty if the version is what git had before the first change.
+    - ``author``: empty if the version is git's text before the first change.
     - ``text``: None if there is no file.
-    - ``took``, ``gave``: the versions that it switched off and on, if it is a revert.
+    - ``took``, ``gave``: for a revert, the versions that it switched off and on.
     """
 
     number: int
@@ -54,7 +55,8 @@ class LineVersion(NamedTuple):
 
 
 class KnownVersions(NamedTuple):
-    """The versions whose changes a text has: from ``start`` to ``until``, and those of ``later``."""
+    """The versions whose changes a text contains: from ``start`` to ``until``, and the versions in
+    ``later``."""
 
     start: int
     until: int
@@ -66,7 +68,7 @@ class HeadFile(NamedTuple):
 
     - ``text``: as git checks it out; None if there is no file.
     - ``executable``: whether it can be executed.
-    - ``commits``: what commits of agents had, the newest first. HEAD may be none of them.
+    - ``commits``: the versions in agents' commits, newest commit first. HEAD may be a different commit.
     """
 
     text: str | None
@@ -75,7 +77,7 @@ class HeadFile(NamedTuple):
 
 
 class AuthoredLine(NamedTuple):
-    """A line that HEAD or the newest version has.
+    """A line of HEAD or of the newest version.
 
     - ``adder``: who added it; None if HEAD has it.
     - ``remover``: who removed it; None if the newest version has it.
@@ -87,20 +89,20 @@ class AuthoredLine(NamedTuple):
 
 
 class LineCount(NamedTuple):
-    """The lines that an author added to HEAD, and removed from it."""
+    """The number of lines that an author added to HEAD and removed from it."""
 
     added: int
     removed: int
 
 
 class Taken(NamedTuple):
-    """A file of HEAD with the changes of some authors.
+    """The file in HEAD with the changes of some authors.
 
     - ``text``: None if there is no file.
     - ``versions``: the versions of these authors that HEAD does not have.
-    - ``known``: the versions whose changes the text has; None if that cannot be told by versions.
-    - ``mixed``: other authors on whose uncommitted changes these build. The text may have parts of their
-      lines.
+    - ``known``: the versions whose changes the text contains; None if they cannot be determined.
+    - ``mixed``: other authors whose uncommitted changes these changes depend on. The text may have parts of
+      their lines.
     """
 
     text: str | None
@@ -111,7 +113,7 @@ class Taken(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """A line, with its end, in the text or not."""
+    """A line with its line end, and whether HEAD and the newest version have it."""
 
     text: str
     in_head: bool
@@ -124,8 +126,8 @@ class FileChanges:
     """The uncommitted changes of one file.
 
     - ``versions``: all versions, oldest first, and at least one.
-    - ``is_head``: returns whether git would store a text (None: no file) as HEAD has it. Default: whether it
-      equals the text of ``head``.
+    - ``is_head``: returns whether git would store a text (None: no file) as the blob in HEAD. By default, the
+      text is compared with the text of ``head``.
 
     changes = FileChanges(versions, HeadFile("a\\n"))
     if "alice" in changes.authors:
@@ -138,7 +140,7 @@ class FileChanges:
         head: HeadFile,
         is_head: Callable[[str | None], bool] | None = None,
     ) -> None:
-        # A file without a version before the first author did not exist.
+        # If no version is before the first author's, the file did not exist.
         first = [] if versions[0].author == UNKNOWN else [LineVersion(0, UNKNOWN, None)]
         self._all = [*first, *versions]
         self._head = head
@@ -146,7 +148,7 @@ class FileChanges:
         self._newest = self._all[-1]
         compare = is_head or (lambda text: text == head.text)
         known = next((n for n in range(len(self._all) - 1, -1, -1) if compare(self._all[n].text)), None)
-        # Versions before the one in HEAD do not matter.
+        # Versions before the version in HEAD do not matter.
         self._begin(known or 0)
         self.kind: BaseKind = "version"
         self._in_head = frozenset({self._versions[0].number})
@@ -200,7 +202,7 @@ class FileChanges:
         return found
 
     def take(self, authors: Collection[str]) -> Taken:
-        """Return the file of HEAD with the changes of ``authors`` only."""
+        """Return the file in HEAD with the changes of ``authors`` only."""
         chosen = set(authors)
         known: KnownVersions | None = None
         own = tuple(sorted(self._list_own(chosen)))
@@ -217,8 +219,8 @@ class FileChanges:
         return Taken(text, executable and text is not None, own, known, frozenset(mixed - chosen))
 
     def _list_concerned(self) -> set[str]:
-        """Return the authors of all versions since HEAD that are not switched off, even if nothing is left of
-        their lines."""
+        """Return the authors of all versions since HEAD that are not switched off. An author counts even if
+        none of their lines is left."""
         found = set(self.authors)
         if self.kind != "text":
             off = self._in_head | self._weave.off
@@ -234,13 +236,13 @@ class FileChanges:
         }
 
     def _begin(self, index: int) -> None:
-        """Compare from the version at ``index`` on."""
+        """Start the comparison at the version at ``index``."""
         self._versions = self._all[index:]
         self._weave = _weave(self._versions)
         self._reverts = [each for each in reversed(self._versions) if each.took or each.gave]
 
     def _find_commit(self, is_head: Callable[[str | None], bool]) -> tuple[BaseKind, frozenset[int]]:
-        """Return which versions HEAD has. It has the text of none of them."""
+        """Return which versions HEAD contains, for a HEAD that does not have the text of a version."""
         places = {each.number: n for n, each in enumerate(self._all)}
         for known in self._head.commits[:_MAX_COMMITS]:
             if known.start not in places:
@@ -255,7 +257,7 @@ class FileChanges:
         return "text", frozenset()
 
     def _find_known(self, on: Set[int]) -> KnownVersions:
-        """Return the versions ``on``, which include the oldest one."""
+        """Return the versions ``on`` as `KnownVersions`. They must include the oldest version."""
         start = until = self._versions[0].number
         for each in self._versions:
             if each.number not in on:
@@ -264,7 +266,8 @@ class FileChanges:
         return KnownVersions(start, until, frozenset(n for n in on if n > until))
 
     def _off(self, on: Set[int]) -> set[int]:
-        """Return the versions that are off if only ``on`` are there. Reverts switch versions off, too."""
+        """Return the versions that are off if only the versions ``on`` exist. Reverts also switch versions
+        off."""
         off: set[int] = set()
         for each in self._versions:
             if each.number in on:
@@ -284,12 +287,13 @@ class FileChanges:
         return exists
 
     def _take_versions(self, chosen: Set[str]) -> tuple[str | None, set[str]]:
-        """Return the text with the versions of the authors ``chosen``, and whose work it needs."""
+        """Return the text with the versions of the authors ``chosen``, and the authors whose work it depends
+        on."""
         own = self._list_own(chosen)
         on = self._in_head | own
         replacements = self._weave.replacements(self._off(on))
         mixed = {self._author(each.replaced) for each in replacements if each.replaced not in on}
-        # Work in a file that somebody created needs the file, and the deletion before.
+        # Work in a created file needs the creation, and the deletion before it.
         needed: set[int] = set()
         deletion, exists = None, self._versions[0].text is not None
         for each in self._versions:
@@ -304,8 +308,8 @@ class FileChanges:
         return self._text(on), mixed
 
     def _take_pieces(self, chosen: Set[str]) -> tuple[str | None, set[str]]:
-        """Return HEAD's text with those changes that are all by the authors ``chosen``, and whose work shares
-        a change with theirs."""
+        """Return HEAD's text with the changes made only by the authors ``chosen``, and the authors who share
+        a change with them."""
         lines: list[str] = []
         mixed: set[str] = set()
         for group in _group(self._pieces):
@@ -341,7 +345,7 @@ class FileChanges:
         return found
 
     def _mode_author(self) -> str | None:
-        """Return who changed whether the file can be executed since HEAD; None if nobody did."""
+        """Return who changed the executable bit since HEAD; None if nobody did."""
         if self._newest.text is None or self._newest.executable == self._head.executable:
             return None
         found = self._newest.author
@@ -371,9 +375,9 @@ class FileChanges:
         return self._author(found) if found else UNKNOWN
 
     def _find_switch(self, line: LineHistory, adder: int, by_adder: Switch, by_remover: Switch) -> int | None:
-        """Return the last revert since HEAD that brought or removed ``line`` by switching others.
+        """Return the last revert since HEAD that added or removed ``line`` by switching other versions.
 
-        ``adder``: if HEAD does not have this version, no revert is looked for.
+        ``adder``: the version that added the line, or 0. If HEAD does not contain it, return None.
         """
         if adder and adder not in self._in_head:
             return None
@@ -388,7 +392,7 @@ class FileChanges:
         return self._authors.get(version, UNKNOWN)
 
     def _attribute(self) -> Iterator[_Piece]:
-        """Yield the lines of HEAD and of the newest version, attributed by what the versions did."""
+        """Yield the lines of HEAD and of the newest version, attributed to the authors of the versions."""
         head, newest = _encode(self._head.text), _encode(self._newest.text)
         known = self._weave.lines()
         off = self._weave.off
@@ -418,8 +422,8 @@ class FileChanges:
 def clean_line_ends(text: str, conversion: str, stored: str) -> str:
     """Return ``text`` with the line ends with which git stores it, if it has stored ``stored`` before.
 
-    ``conversion``: ``text``, ``auto`` or ``none``. With ``auto``, git converts no file that looks binary, and
-    none that it has stored with CRLF.
+    ``conversion``: ``text``, ``auto`` or ``none``. With ``auto``, git does not convert a file that looks
+    binary or is stored with CRLF.
     """
     if conversion == "none" or (conversion == "auto" and ("\r\n" in stored or _looks_binary(text))):
         return text
@@ -427,7 +431,7 @@ def clean_line_ends(text: str, conversion: str, stored: str) -> str:
 
 
 def _looks_binary(text: str) -> bool:
-    """Return whether git takes ``text`` for binary: for a NUL, a lone CR, or many control characters."""
+    """Return whether git treats ``text`` as binary: it has a NUL, a lone CR, or many control characters."""
     if "\0" in text or text.count("\r") != text.count("\r\n"):
         return True
     data = text.encode().removesuffix(b"\x1a")
@@ -444,20 +448,21 @@ def _weave(versions: Sequence[LineVersion]) -> Weave:
 
 
 def _encode(text: str | None) -> str:
-    """Return the lines of ``text``, all with a line feed, and `_FINAL_NEWLINE` if it has one or is empty."""
+    """Return the lines of ``text``, all with a line feed. Append `_FINAL_NEWLINE` if the text has a final
+    newline or is empty."""
     if not text:
         return _FINAL_NEWLINE
     return text + _FINAL_NEWLINE if text.endswith("\n") else text + "\n"
 
 
 def _decode(lines: str) -> str:
-    """Return the text that `_encode` made ``lines`` from. Several marks count as one."""
+    """Undo `_encode`. Several marks count as one."""
     text = lines.replace(_FINAL_NEWLINE, "")
     return text if _FINAL_NEWLINE in lines else text.removesuffix("\n")
 
 
 def _group(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
-    """Yield neighbouring pieces that are changed, or are not changed."""
+    """Yield groups of neighbouring pieces, either all changed or all unchanged."""
     group: list[_Piece] = []
     for each in pieces:
         if group and (group[-1].in_head and group[-1].in_newest) != (each.in_head and each.in_newest):

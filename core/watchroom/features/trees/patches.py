@@ -29,9 +29,10 @@ from watchroom.algorithms.merge.diff import LineChange, diff_lines
 PatchKind: TypeAlias = Literal["add", "delete", "update"]
 
 MAX_PATCH_CHARACTERS: Final = 10_000_000
-"""Characters of a patch that is parsed."""
+"""Maximum number of characters in a patch that is parsed."""
 MAX_COMPARED_LINES: Final = 20_000_000
-"""Lines that are compared to find the hunks of one patch. Only patches of repeated lines need more."""
+"""Maximum number of lines that are compared to find the hunks of a patch. Only patches of repeated lines
+exceed it."""
 _CONTEXT: Final = 3
 """Unchanged lines around a change."""
 _BEGIN: Final = "*** Begin Patch"
@@ -41,7 +42,7 @@ _DELETE: Final = "*** Delete File: "
 _UPDATE: Final = "*** Update File: "
 _KINDS: Final[tuple[tuple[str, PatchKind], ...]] = ((_ADD, "add"), (_DELETE, "delete"), (_UPDATE, "update"))
 _ENVIRONMENT: Final = "*** Environment ID: "
-"""Before the first file: the machine that a patch is for, which does not matter here."""
+"""The start of the line that names the machine of a patch, before the first file. It is ignored here."""
 _MOVE: Final = "*** Move to: "
 _END_OF_FILE: Final = "*** End of File"
 _DOCUMENTS: Final = ("<<EOF", "<<'EOF'", '<<"EOF"')
@@ -64,10 +65,10 @@ _PUNCTUATION: Final = str.maketrans(
 
 
 class PatchInvalid(ValueError):
-    """A text is no patch that Codex accepts.
+    """Codex does not accept a text as a patch.
 
     - ``reason``: why, in English, for logs.
-    - ``line``: the line of the patch, from 1; 0 if it concerns the whole patch.
+    - ``line``: the line of the patch, from 1; 0 if the reason concerns the whole patch.
     """
 
     def __init__(self, reason: str, line: int = 0) -> None:
@@ -95,10 +96,10 @@ class Hunk(NamedTuple):
 
 
 class FilePatch(NamedTuple):
-    """What a patch does to one file.
+    """The change that a patch makes to one file.
 
     - ``path``: as written in the patch.
-    - ``move_to``: the new path of an updated file; empty if it stays.
+    - ``move_to``: the new path of an updated file; empty if it is not moved.
     - ``text``: the text of an added file.
     - ``hunks``: the hunks of an update.
     """
@@ -111,7 +112,8 @@ class FilePatch(NamedTuple):
 
 
 class ShellPatch(NamedTuple):
-    """A patch in a shell command. ``folder``: where ``cd`` changes to before it; empty for none."""
+    """A patch in a shell command. ``folder``: the folder to which ``cd`` changes before the patch; empty for
+    none."""
 
     patch: str
     folder: str = ""
@@ -120,7 +122,7 @@ class ShellPatch(NamedTuple):
 def find_shell_patch(command: str) -> ShellPatch | None:
     """Return the patch of a command such as ``cd src && apply_patch <<'EOF'``. None if there is none.
 
-    Like Codex, accept only a command that does nothing else.
+    As in Codex, the command must do nothing else.
     """
     if len(command) > MAX_PATCH_CHARACTERS:
         return None
@@ -136,7 +138,8 @@ def find_shell_patch(command: str) -> ShellPatch | None:
 
 
 def parse_patch(text: str) -> tuple[FilePatch, ...]:
-    """Return what ``text`` does to each file, in order. Raise `PatchInvalid` if Codex would not accept it.
+    """Return the changes of files that the patch ``text`` makes, in order. Raise `PatchInvalid` if Codex
+    would not accept it.
 
     The patch may be in a here-document without a program, as Codex allows.
     """
@@ -165,7 +168,7 @@ class _Reader:
         self._text: list[str] = []
         self._hunks: list[Hunk] = []
         self._lines: list[str] | None = None
-        """The lines of the hunk that is read; None before the first hunk of a file."""
+        """The lines of the current hunk; None before the first hunk of a file."""
         self._context: str | None = None
         self._is_at_end = False
 
@@ -254,7 +257,7 @@ def apply_update(patch: FilePatch, text: str) -> str | None:
 
 
 class _Replacement(NamedTuple):
-    """Replaces the lines from ``start`` to ``end``, which is excluded."""
+    """Replaces the lines from ``start`` to ``end`` (excluded) by ``lines``."""
 
     start: int
     end: int
@@ -273,11 +276,11 @@ class _Source:
 
     @property
     def line_end(self) -> str:
-        """The end of new lines."""
+        """The line end for new lines: the line end of the first line."""
         return self._ends[0] if self._ends else "\n"
 
     def choose_start(self, at: int, changed: int, end: int) -> int:
-        """Return where a hunk begins that ends at ``end``, and whose old lines are found there first.
+        """Return the start of a hunk that ends at ``end``. Its context is long enough to match there first.
 
         - ``at``: the line after the previous hunk.
         - ``changed``: the first line that changes.
@@ -291,7 +294,7 @@ class _Source:
         return at
 
     def find_hunk(self, hunk: Hunk, at: int) -> tuple[list[_Replacement], int] | None:
-        """Return what ``hunk`` replaces, and where the next hunk is searched.
+        """Return the replacements of ``hunk``, and the line from which the next hunk is searched.
 
         ``at``: the line after the previous hunk.
         """
@@ -306,7 +309,7 @@ class _Source:
         start = self._index.find(old, at, is_at_end=hunk.is_at_end)
         lines = hunk.lines
         if start is None and not old[-1]:
-            # An empty line at the end can stand for the end of the file.
+            # An empty last line can match the end of the file.
             old, lines = old[:-1], _drop_last_line(lines)
             start = self._index.find(old, at, is_at_end=hunk.is_at_end)
         if start is None:
@@ -314,7 +317,7 @@ class _Source:
         return _list_replacements(lines, start), start + len(old)
 
     def replace(self, changes: Sequence[_Replacement]) -> str | None:
-        """Return the text after ``changes``, which are in order; None if they overlap."""
+        """Return the text after ``changes``, which must be in order; None if they overlap."""
         ends = [*self._ends, *([self.line_end] * (len(self.lines) - len(self._ends)))]
         result: list[str] = []
         at = 0
@@ -339,7 +342,7 @@ def _drop_last_line(lines: tuple[str, ...]) -> tuple[str, ...]:
     if last_old == last_new:
         return lines[:-1]
     left: list[str | None] = [*lines]
-    # A context line that is dropped on one side only stays on the other.
+    # If a context line is dropped on one side only, it stays on the other side.
     left[last_old] = "+" if lines[last_old] == " " else None
     if last_new >= 0 and not lines[last_new][1:]:
         left[last_new] = "-" if lines[last_new] == " " else None
@@ -347,7 +350,8 @@ def _drop_last_line(lines: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _list_replacements(lines: Sequence[str], start: int) -> list[_Replacement]:
-    """Return the replacements between the context lines of a hunk whose old lines begin at ``start``."""
+    """Return the replacements between the context lines of a hunk. ``start``: the line of its first old
+    line."""
     found: list[_Replacement] = []
     at = end = start
     added: list[str] = []
@@ -428,7 +432,7 @@ class _LineIndex:
 def build_add(path: str, text: str) -> FilePatch | None:
     """Return the patch that writes ``text`` to ``path``; None if Codex cannot write it.
 
-    Codex writes no other line end than a line feed, and always writes the last one.
+    Codex writes no other line end than a line feed, and always writes a final line feed.
     """
     file = FilePatch("add", path, text=text)
     try:
@@ -479,7 +483,7 @@ def build_update(path: str, before: str, after: str, move_to: str = "") -> FileP
 
 
 def diff_line_lists(old: Sequence[str], new: Sequence[str]) -> list[LineChange]:
-    """Return the changes from ``old`` to ``new`` as `diff_lines` does, for lines with any characters."""
+    """Return the changes from ``old`` to ``new``. Unlike `diff_lines`, accept lines with any characters."""
     numbers: dict[str, int] = {}
     texts = ("".join(f"{numbers.setdefault(line, len(numbers))}\n" for line in lines) for lines in (old, new))
     return diff_lines(*texts)
@@ -488,8 +492,8 @@ def diff_line_lists(old: Sequence[str], new: Sequence[str]) -> list[LineChange]:
 def _build_hunks(before: str, after: str, *, has_context: bool) -> Iterator[Hunk]:
     """Yield hunks for the changes.
 
-    Without ``has_context``, unchanged lines are removed and added again, because Codex reads some context
-    lines as markers.
+    Without ``has_context``, unchanged lines between changes are removed and added again, because Codex reads
+    some context lines as markers.
     """
     old, new = _Source(before), _Source(after)
     at = 0
@@ -519,7 +523,7 @@ def _keep(lines: Sequence[str], has_context: bool) -> Iterator[str]:
 
 
 def _group_changes(changes: Sequence[LineChange]) -> Iterator[list[LineChange]]:
-    """Yield the changes of each hunk: those whose context would overlap."""
+    """Yield the changes of each hunk. Changes whose context would overlap are in one hunk."""
     group: list[LineChange] = []
     for change in changes:
         if group and change.old_start - group[-1].old_end > 2 * _CONTEXT:

@@ -1,4 +1,4 @@
-"""Where a repository and its workspace are, found by reading files. No child process is started.
+"""Finds a repository and its workspace by reading files. Starts no child process.
 
 The workspace of a repository is an ordinary workspace in its common git folder. All working trees find it
 there, no clone copies it, and ``git clean`` and ``git gc`` leave it alone.
@@ -37,7 +37,7 @@ class RepositoryPlace(NamedTuple):
 
     @property
     def main(self) -> str:
-        """The main working tree, the git folder if there is none."""
+        """The main working tree. In a bare repository, the git folder."""
         return os.path.dirname(self.common) if os.path.basename(self.common) == _GIT else self.common
 
     @property
@@ -47,7 +47,7 @@ class RepositoryPlace(NamedTuple):
 
 
 def find_repository(folder: str | os.PathLike[str]) -> RepositoryPlace | None:
-    """Return the repository that ``folder`` is in, the nearest one upwards; None if there is none."""
+    """Return the innermost repository that contains ``folder``; None if there is none."""
     place = os.path.abspath(folder)
     while True:
         found = repository_at(place)
@@ -70,7 +70,7 @@ def repository_at(folder: str | os.PathLike[str]) -> RepositoryPlace | None:
     if not _is_git_folder(place):
         return None
     tree = os.path.dirname(place) if os.path.basename(place) == _GIT else ""
-    # The git folder of a linked working tree names the tree's ``.git``.
+    # The git folder of a linked working tree contains the path of the tree's ``.git``.
     linked = _read_path(os.path.join(place, "gitdir"))
     return _describe(os.path.dirname(linked) if linked else tree, place)
 
@@ -81,8 +81,8 @@ def workspace_root(common: str) -> str:
 
 
 def repository_of(root: str | os.PathLike[str]) -> RepositoryPlace | None:
-    """Return the repository, from its main working tree, whose workspace has the folder ``root``. None if
-    ``root`` is the folder of another workspace."""
+    """Return the repository whose workspace has the folder ``root``, as seen from its main working tree. None
+    if ``root`` is the folder of another workspace."""
     path = os.path.abspath(root)
     common = os.path.dirname(path)
     if os.path.basename(path) != FOLDER or not _is_git_folder(common):
@@ -91,14 +91,14 @@ def repository_of(root: str | os.PathLike[str]) -> RepositoryPlace | None:
 
 
 def display_name(root: str | os.PathLike[str]) -> str:
-    """Return the name that people know the workspace in the folder ``root`` by: its folder's, or that of its
+    """Return the display name of the workspace in the folder ``root``: the name of the folder, or of the
     repository."""
     place = repository_of(root)
     return os.path.basename(os.path.abspath(root)) if place is None else place.name
 
 
 def git_folders(common: str) -> tuple[str, ...]:
-    """Return the git folders of all working trees: ``common``, and those of linked trees."""
+    """Return the git folders of all working trees: ``common``, and the git folders of linked trees."""
     above = os.path.join(common, _WORKTREES)
     try:
         names = sorted(os.listdir(above))
@@ -114,7 +114,7 @@ def _describe(folder: str, git: str) -> RepositoryPlace | None:
 
 
 def _is_git_folder(path: str) -> bool:
-    """Return whether git takes the folder ``path`` for a git folder."""
+    """Return whether git accepts the folder ``path`` as a git folder."""
 
     def has(name: str) -> bool:
         return os.path.lexists(os.path.join(path, name))
@@ -123,7 +123,7 @@ def _is_git_folder(path: str) -> bool:
 
 
 def _read_path(path: str, prefix: str = "") -> str:
-    """Return the path after ``prefix`` in the first line of the file at ``path``, absolute. Empty if there is
+    """Return the absolute path after ``prefix`` in the first line of the file at ``path``; empty if there is
     none."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:

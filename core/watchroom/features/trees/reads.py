@@ -1,6 +1,7 @@
-"""Details for front ends: what changed in working trees since HEAD, by whom, and who wrote each line.
+"""Details for front ends: the changes in working trees since HEAD, their authors, and the author of each
+line.
 
-All of it reads the journal and starts git, so no event loop may wait for it.
+All functions read the journal and start git, so do not call them on an event loop.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ class ChangedFile(NamedTuple):
     """A file that differs from HEAD.
 
     - ``tree``, ``name``: the id of its tree, and its path there.
-    - ``kind``: compared with HEAD.
-    - ``authors``: who changed it, those with the most lines first.
+    - ``kind``: the kind of change since HEAD.
+    - ``authors``: the authors of the changes, most lines first.
     - ``head``: the row of its newest version.
     - ``has_conflict``: a conflict on it is open.
     """
@@ -67,9 +68,9 @@ class ChangedFile(NamedTuple):
 
 
 class TreeState(NamedTuple):
-    """A working tree, and what is not committed in it.
+    """A working tree and its uncommitted changes.
 
-    - ``agents``: those whose work is not committed, in alphabetical order.
+    - ``agents``: the agents with uncommitted work, in alphabetical order.
     - ``changed``: the number of files that differ from HEAD.
     """
 
@@ -82,7 +83,7 @@ class FileLine(NamedTuple):
     """A line of a file.
 
     - ``text``: without its line feed.
-    - ``row``: the row of the version that brought it; None if git had it before the first version.
+    - ``row``: the row of the version that brought it; None if it is older than the first version.
     - ``is_committed``: whether HEAD has it.
     """
 
@@ -95,8 +96,9 @@ class FileLine(NamedTuple):
 class FileText(NamedTuple):
     """A text file of a tree.
 
-    - ``head``, ``text``: as HEAD and the newest version have it; None if there is no file, or no text.
-    - ``lines``: those of ``text``.
+    - ``head``, ``text``: the text in HEAD and in the newest version; None if there is no file, or it is
+      binary.
+    - ``lines``: the lines of ``text``.
     """
 
     head: str | None
@@ -105,7 +107,7 @@ class FileText(NamedTuple):
 
 
 class TreeReader:
-    """Reads what changed in the working trees of a repository. May be used from any thread.
+    """Reads the changes in the working trees of a repository. May be used from any thread.
 
     ``journal``: the rows.
 
@@ -114,7 +116,7 @@ class TreeReader:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        # Plans read nothing else of a store.
+        # Plans of commits read only the journal and contents of a store.
         self._commits = AgentCommits(cast("Store", _JournalStore(journal)))
         self._lock = Lock()
         self._known: dict[str, tuple[object, dict[str, FileChanges]]] = {}
@@ -144,7 +146,7 @@ class TreeReader:
         return tree, os.path.relpath(place, tree.folder)
 
     def describe_trees(self) -> list[TreeState]:
-        """Return the trees with what is not committed in them."""
+        """Return the trees with their uncommitted changes."""
         found = []
         for tree, _ in self._list_open():
             changed = self.list_changes(tree.id)
@@ -200,7 +202,7 @@ class TreeReader:
     def _find_binary(
         self, plan: CommitPlan, texts: Collection[str], heads: Mapping[str, Row]
     ) -> Iterator[tuple[str, tuple[AuthorChanges, ...]]]:
-        """Yield the authors of the changed files that are no ``texts``."""
+        """Yield the changed binary files with their authors. ``texts``: the changed text files."""
         for path in (*(each.path for each in plan.files), *(each.path for each in plan.blocked)):
             if path not in texts and path in heads:
                 yield path, (AuthorChanges(author_of(heads[path])),)
@@ -210,8 +212,8 @@ class TreeReader:
         return {_name_of(row): row for row in heads}
 
     def _compare(self, git: GitTree, tree: str) -> dict[str, FileChanges]:
-        """Return the uncommitted changes of text files. They are compared again only after something
-        changed."""
+        """Return the uncommitted changes of text files. They are computed again only after a change in the
+        tree."""
         newest = [
             self._journal.rows_before(self._journal.last_seq() + 1, limit=1, only=RowFilter(zone=zone))
             for zone in (REPO, TREE)
@@ -233,7 +235,7 @@ class TreeReader:
             mine = [rows[number] for number in changes.take({actor}).versions if number in rows]
             author = join_authors(map(author_of, mine)) if actor != UNKNOWN else GIT_AUTHOR
             if actor not in NO_AGENTS and author.actor != actor:
-                # The versions are gone from the text, and the lines are still its.
+                # The text no longer has these versions, but the lines are still the author's.
                 author = Author(actor, "tool")
             found.append(AuthorChanges(author, count.added, count.removed))
         return tuple(sorted(found, key=lambda each: (-each.added - each.removed, each.author.name)))
@@ -279,7 +281,7 @@ class TreeReader:
 
 
 class _JournalStore(NamedTuple):
-    """What plans of commits read of a store."""
+    """The parts of a store that plans of commits read."""
 
     journal: Journal
 
@@ -287,8 +289,7 @@ class _JournalStore(NamedTuple):
 def attribute_lines(versions: Sequence[tuple[Row, str | None]]) -> list[Row]:
     """Return, for each line of the newest of ``versions``, the version that brought it.
 
-    A line that a revert brings back is still that of the version that wrote it. A missing final newline does
-    not count.
+    A line that a revert restores belongs to the version that wrote it. A missing final newline is ignored.
     """
     weave = Weave("")
     rows: dict[int, Row] = {}

@@ -1,9 +1,9 @@
 """`TreeRecorder`: records what changes in one working tree, each change as the next version of its file.
 
-A file has no rows before its first change. Just before it, the text that git had becomes its first version:
-git may forget it, and the change alone would say nothing of what it replaced.
+A file has no rows before its first change. Just before the change, git's text becomes the first version,
+because git may delete it, and the change alone would not show the replaced text.
 
-Files that git itself changed, such as for another branch, need no rows if they have none: git has both texts.
+Files without rows that git itself changed, for example by a checkout, need no rows: git has both texts.
 """
 
 from __future__ import annotations
@@ -48,30 +48,31 @@ if TYPE_CHECKING:
     from watchroom.features.trees.git import GitState, GitTree, IndexEntry
 
 _MAX_ASKED: Final = 500
-"""Paths in one question to the journal."""
+"""Maximum number of paths in one query of the journal."""
 _BATCH_ROWS: Final = 200
 _BATCH_BYTES: Final = 1024 * 1024
-"""A commit has at most so many rows, and ends after so many bytes."""
+"""Maximum rows in a batch of changes, and the size in bytes at which a batch ends."""
 _SETTLED_NANOSECONDS: Final = 1_000_000_000
-"""A file that changed more recently than this is read again: its next change may have the same time."""
+"""Nanoseconds after a file's last change in which it is read again. A further change could have the same
+time."""
 _IGNORE_FILES: Final = (".gitignore",)
 _ATTRIBUTES_FILE: Final = ".gitattributes"
 _log = logging.getLogger("watchroom")
 
 
 class Window(NamedTuple):
-    """A command of ``agent`` that runs. ``call``: the id of its call."""
+    """A running command of ``agent``. ``call``: the id of its call."""
 
     agent: str
     call: str
 
 
 class Busy(NamedTuple):
-    """What agents are doing in a tree.
+    """The current work of agents in a tree.
 
-    - ``windows``: the commands that run. One of their agents makes the changes.
-    - ``leased``: names of files that an agent's own tool is writing. They are compared later.
-    - ``only``: names of the files that are compared, because git is changing the others. None for all.
+    - ``windows``: the running commands. One of their agents made the changes.
+    - ``leased``: the names of files that agents' own tools are writing. They are compared later.
+    - ``only``: the names of the files to compare while git changes the others. None for all.
     """
 
     windows: Sequence[Window] = ()
@@ -80,21 +81,21 @@ class Busy(NamedTuple):
 
 
 class _Author(NamedTuple):
-    """The actor of versions that were found on disk, and their detail."""
+    """The actor and the detail of versions that were found on disk."""
 
     actor: str
     detail: dict[str, Json]
 
 
 class _Known(NamedTuple):
-    """A file that equalled its newest row, and need not be read again while it has this stamp."""
+    """A file that equalled its newest row. It is not read again while it has this stamp."""
 
     stamp: FileStamp
     seq: int
 
 
 class _Change(NamedTuple):
-    """A change to record: the drafts of ``name``, and the stamp of the file that they are about."""
+    """A change to record: the drafts for the file ``name``, and the stamp of the file they describe."""
 
     name: str
     head: Row | None
@@ -126,7 +127,7 @@ class TreeRecorder:
         self._identity = _identify(git.folder)
         self._lock = RLock()
         self._index: dict[str, IndexEntry] = {}
-        """Git's index when the tree was last compared with it."""
+        """Git's index at the last comparison of the tree."""
         self._state: GitState | None = None
         self._log = HeadLog(git.git)
         self._suspects: set[str] = set()
@@ -154,8 +155,10 @@ class TreeRecorder:
         return repo_path(self.id, validation.escape_unstorable(name, validation.MAX_PATH_BYTES))
 
     def name_of(self, path: str) -> str | None:
-        """Return the name in the tree of the file at the absolute ``path``; None if it is not in the tree, or
-        belongs to git, or has a path that is too long for a row."""
+        """Return the name in the tree of the file at the absolute ``path``.
+
+        None if it is outside of the tree, belongs to git, or has a path that is too long for a row.
+        """
         name = os.path.relpath(path, self.git.folder)
         parts = name.split(os.sep)
         if parts[0] in (os.pardir, os.curdir) or any(each.casefold() == ".git" for each in parts):
@@ -163,7 +166,8 @@ class TreeRecorder:
         return name if self._fits(name) else None
 
     def _fits(self, name: str) -> bool:
-        """Return whether ``name`` can be in the path of a row. Say it once if it cannot."""
+        """Return whether ``name`` is short enough for the path of a row. Log the first name that is too
+        long."""
         if len(os.fsencode(name)) <= validation.MAX_PATH_BYTES:
             return True
         if not self._has_long_names:
@@ -176,7 +180,7 @@ class TreeRecorder:
         """Keep other processes from comparing the tree with its rows while the context lasts."""
         return self._store.journal.exclusive(f"repo/{self.id}")
 
-    # -- what may have changed
+    # -- suspects
 
     def suspect(self, paths: Iterable[str]) -> None:
         """Have the next `record` compare the files at the absolute ``paths``."""
@@ -201,7 +205,7 @@ class TreeRecorder:
         return False
 
     def suspects(self, names: Iterable[str]) -> bool:
-        """Return whether one of the files ``names`` is to be compared."""
+        """Return whether one of the files ``names`` is a suspect."""
         with self._lock:
             return not self._suspects.isdisjoint(names)
 
@@ -218,9 +222,9 @@ class TreeRecorder:
         find_busy: Callable[[], Busy] = lambda: Busy(),
         on_rows: Callable[[list[Row]], object] = lambda rows: None,
     ) -> list[Row]:
-        """Record what has changed among the suspects. Return the rows.
+        """Record the changes of suspects. Return the rows.
 
-        - ``find_busy``: returns what agents are doing now.
+        - ``find_busy``: returns the current activity of agents.
         - ``on_rows``: called with the rows before another thread can record.
         """
         with self._lock:
@@ -257,7 +261,7 @@ class TreeRecorder:
         return rows
 
     def _record_names(self, names: Sequence[str], windows: Sequence[Window]) -> list[Row]:
-        """Record what has changed among the files ``names``, with git's index as it was before."""
+        """Record the changes of the files ``names``. Use git's index of the last comparison."""
         finder = _Changes(self, self._index, None, _author(windows), _Moves())
         return [row for batch in _batches(finder.find(names)) for row in self._commit(batch)]
 
@@ -270,7 +274,7 @@ class TreeRecorder:
         return os.fsdecode(unescape_path(path.partition("/")[2]))
 
     def _record_tree(self, state: GitState) -> list[Row]:
-        """Record where the tree is and what it has checked out, if its newest row says something else."""
+        """Record the tree's folder, branch and HEAD if its newest row differs."""
         tree = Tree(self.id, self.git.folder, self.git.git, state.branch, state.head)
         content = json.dumps(tree.content, ensure_ascii=False)
         head = self._store.journal.head(TREE, self.id)
@@ -281,7 +285,8 @@ class TreeRecorder:
         ]
 
     def _commit(self, batch: Sequence[_Change]) -> list[Row]:
-        """Commit the changes that are still as they were found. The others stay suspects."""
+        """Commit the changes whose files and rows are unchanged since they were found. The others stay
+        suspects."""
         blobs = [data for change in batch for data in change.blobs]
         if blobs:
             self._store.journal.blobs.keep(blobs)
@@ -301,7 +306,7 @@ class TreeRecorder:
         return self.stamp(change.name) == change.stamp
 
     def remember(self, name: str, content: FileContent | None, row: Row) -> None:
-        """Note that the file ``name`` has ``content``, which is that of ``row``."""
+        """Remember that the file ``name`` has ``content``, which equals the version ``row``."""
         if content is None or row.version is None:
             self._known.pop(name, None)
         elif time.time_ns() - content.stamp.changed > _SETTLED_NANOSECONDS:
@@ -315,13 +320,13 @@ class TreeRecorder:
             return self._folder.stamp(_parts(name))
 
     def content(self, name: str) -> FileContent | None:
-        """Return what a row says about the file ``name`` as it is on disk, None if there is none."""
+        """Return the content on disk of the file ``name`` as rows describe it, None if there is no file."""
         with _access_errors(name):
             found = self._folder.inspect(_parts(name), MAX_TEXT_BYTES)
         return None if found is None else describe_file(found)
 
     def write(self, name: str, data: bytes | None, *, executable: bool = False) -> None:
-        """Write ``data`` to the file ``name``, None removes it."""
+        """Write ``data`` to the file ``name``. None removes the file."""
         with _access_errors(name):
             if data is None:
                 self._folder.remove(_parts(name))
@@ -329,12 +334,12 @@ class TreeRecorder:
                 self._folder.write(_parts(name), data, executable=executable)
 
     def is_before_revert(self, head: Row, content: FileContent | None) -> bool:
-        """Return whether a revert made ``head``, and has not written the file with ``content`` yet."""
+        """Return whether a revert made ``head``, but has not written the file with ``content`` yet."""
         return is_before_revert(self._store.journal, head, content)
 
     def materialize_revert(self, name: str) -> None:
-        """Write the newest version of the file ``name``, if a revert made it and the file is as it was
-        before. Other contents are an edit, and stay."""
+        """Write the newest version of the file ``name``, if a revert made it and the file is unchanged since.
+        Any other content is an edit, and is kept."""
         with self.exclusive():
             (head,) = self.heads([name])
             if head is None or find_row_flaw(head) is not None:
@@ -347,9 +352,10 @@ class TreeRecorder:
                 self.write(name, data, executable=is_executable(head))
 
     def write_version(self, name: str, draft: Write) -> Appended:
-        """Write the file ``name``, and commit ``draft``, the version that says so. Nothing is written if the
-        file is not as the expected version has it: then ``draft`` becomes a conflict. The file keeps its
-        mode."""
+        """Write the file ``name``, and commit ``draft`` as its version. The file keeps its mode.
+
+        If the file differs from the expected version, nothing is written, and ``draft`` becomes a conflict.
+        """
         with self._lock, self.exclusive():
             (head,) = self.heads([name])
             content = self.content(name)
@@ -377,18 +383,18 @@ class TreeRecorder:
     ) -> list[Row]:
         """Record that the tool of an agent has written the file ``name``. Return the rows.
 
-        - ``call``, ``detail``: of the version.
-        - ``expected``: the text that the tool makes, None for a deletion or if it is not known.
-        - ``between``: the text that somebody else made just before, None if nobody did.
-        - ``find_windows``: returns the commands of other agents that have run meanwhile.
+        - ``call``, ``detail``: the call and detail of the version.
+        - ``expected``: the text that the tool writes, None for a deletion or if unknown.
+        - ``between``: the text that somebody else wrote just before, None if nobody did.
+        - ``find_windows``: returns the commands of other agents that ran during the write.
 
-        If the file has another text than expected, a second version has it: a formatter changed it, or one of
-        these commands.
+        If the file's text is not as expected, a second version records it: a formatter or one of these
+        commands changed it.
         """
         with self._lock, self.exclusive():
             (head,) = self.heads([name])
             content = self.content(name)
-            # A command that begins later has not made this content.
+            # A command that starts later has not made this content.
             windows = find_windows()
             if between is None and head is not None and is_current(head, content):
                 return []
@@ -434,12 +440,12 @@ class TreeRecorder:
         return finder.read_baseline(name)
 
     def is_known(self, name: str, stamp: FileStamp | None, head: Row) -> bool:
-        """Return whether the file ``name`` equals ``head``, as far as that is known without reading it."""
+        """Return whether the file ``name`` is known to equal ``head`` without reading it."""
         known = self._known.get(name)
         return known is not None and stamp is not None and known == (stamp, head.seq)
 
     def ignored_among(self, names: Sequence[str]) -> frozenset[str]:
-        """Return which of ``names`` git ignores."""
+        """Return the ``names`` that git ignores."""
         unknown = [name for name in names if name not in self._ignored]
         if unknown:
             found = self.git.ignored_among(unknown)
@@ -456,10 +462,10 @@ class TreeRecorder:
 
 
 class _Moves(NamedTuple):
-    """How HEAD was moved since the last comparison.
+    """The moves of HEAD since the last comparison.
 
-    - ``is_by_git``: git went to another commit, and did not only make one of what was there; or it has begun
-      to, such as a merge that is not committed.
+    - ``is_by_git``: git switched to another commit, or started to, as in a merge that is not committed. False
+      if it only committed the tree's content.
     - ``committed``: the names of files that were committed as they were in the tree.
     """
 
@@ -468,7 +474,7 @@ class _Moves(NamedTuple):
 
 
 class _Baseline(NamedTuple):
-    """The draft of a file's first version, which is what git has, and that version's content."""
+    """The draft of a file's first version, which records git's text, and that version's content."""
 
     draft: Write
     content: FileContent
@@ -477,10 +483,10 @@ class _Baseline(NamedTuple):
 class _Changes:
     """Finds the changes among suspects.
 
-    - ``index``: git's index now. ``recorder._index`` is the one before.
-    - ``dirty``: the names that differ from it; None if the index has not changed.
-    - ``author``: who made changes that git did not make.
-    - ``moves``: how HEAD was moved.
+    - ``index``: git's index now. ``recorder._index`` is the index of the last comparison.
+    - ``dirty``: the names of files that differ from ``index``; None if the index has not changed.
+    - ``author``: the author of changes that git did not make.
+    - ``moves``: the moves of HEAD.
     """
 
     def __init__(
@@ -541,7 +547,7 @@ class _Changes:
         """Return the first change of a file without rows."""
         entry = self._before.get(name)
         if entry is None and content is None:
-            # A file that was never recorded is gone.
+            # An unrecorded file no longer exists.
             return None
         baseline = self._baselines.pop(name, None)
         if baseline is None:
@@ -551,7 +557,7 @@ class _Changes:
         if content is not None and (known.text, known.executable) == (content.text, content.executable):
             if name in self._index:
                 return None
-            # Git has dropped the file, and left it in the tree.
+            # Git has removed the file from the index, and left it in the tree.
             left = self._draft(name, content, 0, _Author(OUTSIDE, {GRADE: "git"}))
             return _change(name, None, content, (left,))
         drafts = (baseline.draft, self._draft(name, content, 1, self._author))
@@ -559,7 +565,7 @@ class _Changes:
         return change if known.data is None else change._replace(blobs=(known.data, *change.blobs))
 
     def _read_baselines(self, names: Sequence[str]) -> None:
-        """Read what git has of the files ``names``, by its index before the last change."""
+        """Read git's content of the files ``names``, from its index before the last change."""
         entries = {name: entry for name in names if not (entry := self._before[name]).is_link}
         read = self._recorder.blobs.read({name: entry for name, entry in entries.items() if entry.blob})
         # While a merge has conflicts, the index has several blobs of a file.
@@ -589,25 +595,28 @@ class _Changes:
         return [found.draft]
 
     def _is_in_index(self, name: str) -> bool:
-        """Return whether the file ``name`` is as git's index has it, as far as that is known."""
+        """Return whether the file ``name`` is known to equal git's index."""
         return self._dirty is not None and name not in self._dirty
 
     def _needs_no_row(self, name: str) -> bool:
-        """Return whether a file ``name`` without rows needs none, because git has its texts before and after
-        the change."""
+        """Return whether a change of the file ``name``, which has no rows, needs no row. Git has its texts
+        before and after the change."""
         entry = self._before.get(name)
         is_same = entry is not None and entry == self._index.get(name)
         return self._is_in_index(name) and (is_same or self._is_moved(name))
 
     def _is_moved(self, name: str) -> bool:
-        """Return whether git went to another commit, with another file ``name``."""
+        """Return whether git went to another commit in which the file ``name`` differs."""
         is_other = self._before.get(name) != self._index.get(name)
         return self._moves.is_by_git and is_other and name not in self._moves.committed
 
     def _is_restored(self, name: str) -> bool:
-        """Return whether git wrote the file ``name`` again as it has it in the index. Then the index has its
-        stamp; so it has after git has compared the file, such as for ``git status``. So what happens while
-        commands run is their agents' work."""
+        """Return whether git itself restored the file ``name`` from the index. The index then has the file's
+        stamp.
+
+        The index also has the stamp after git has compared the file, as in ``git status``. Therefore changes
+        during commands count as the work of their agents.
+        """
         if self._author.actor != OUTSIDE or CANDIDATES in self._author.detail:
             return False
         if self._restored is None:
@@ -642,8 +651,7 @@ def _identify(folder: str) -> tuple[int, int]:
 
 
 def _is_same_text(one: str, other: str) -> bool:
-    """Return whether two texts are the same, apart from line ends and byte order marks. A client that edits a
-    file keeps these, and does not report them."""
+    """Compare two texts without line ends and byte order marks, which clients keep and do not report."""
     return one == other or _plain(one) == _plain(other)
 
 
@@ -652,7 +660,7 @@ def _plain(text: str) -> str:
 
 
 def _describe_moves(git: GitTree, moves: Sequence[HeadMove]) -> _Moves:
-    """Return what ``moves`` say about who made the files of a tree."""
+    """Return who made the files of a tree, according to ``moves``."""
     committed: set[str] = set()
     for move in moves:
         if move.is_commit:

@@ -1,4 +1,4 @@
-"""Remove what Watchroom keeps in the git folders of a repository."""
+"""Removes Watchroom's files from the git folders of a repository."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def remove_traces(common: str) -> list[str]:
     """Remove the workspace of the repository with the common git folder ``common``, the copies in which work
     was tried, and what the git folders of its trees have of Watchroom.
 
-    The workspace is renamed first, so that no other process opens half of it. An interrupted removal is
-    continued by the next one. Return the paths that were removed. Raises OSError, `GitError`.
+    The workspace is renamed first, so that no other process opens it half removed. The next call continues an
+    interrupted removal. Return the paths that were removed. Raises OSError, `GitError`.
     """
     root = workspace_root(common)
     leaving = root + _LEAVING
@@ -41,7 +41,7 @@ def _remove_trials(common: str) -> list[str]:
     removed = []
     for folder in list_worktrees(common):
         tree = GitTree.find(folder)
-        # A tree without an id has no copies, and asking for them would make one.
+        # A tree without an id has no copies, and reading the id would create it.
         if tree is None or is_trial(tree) or not os.path.lexists(os.path.join(tree.git, TREE_FILE)):
             continue
         copies = trials_folder(tree)

@@ -5,7 +5,7 @@
 | `TREE` | ``TREE`` | the tree's folder, branch and HEAD, when one changed | commits, tries, landings |
 | `REPO` | ``TREE/PATH`` | each version of a file, as in a task's folder | readings, refused writes |
 
-Only changes are recorded. The first version of a file is what git had (`BASELINE`), recorded just before the
+Only changes are recorded. The first version of a file is git's text (`BASELINE`), recorded just before the
 first change.
 """
 
@@ -48,34 +48,34 @@ INTO: Final = "into"
 LANDING_PREFIX: Final = "land."
 """What the ids of trees begin with on whose paths the conflicts of landings are. There are no such trees."""
 BASELINE: Final = "git_baseline"
-"""The tool of the version of a file that git had before anybody changed it. Its actor is ``system``."""
+"""The tool of a file's first version: git's text before anybody changed it. Its actor is ``system``."""
 CHANGE: Final = "tree_change"
 """The tool of a version that was found on disk."""
 FORMATTER: Final = "formatter"
-"""The tool of a version that another program made of an agent's version right after its write."""
+"""The tool of a version that another program, such as a formatter, made right after an agent's write."""
 
 Grade: TypeAlias = Literal["tool", "window", "shared", "external", "git"]
-"""How sure the author of a version is.
+"""The certainty about the author of a version.
 
 - ``tool``: the agent's own tool wrote it.
 - ``window``: the only command that ran was this agent's. Shown as ``~alice``.
 - ``shared``: several commands ran. The actor is ``outside``, and `CANDIDATES` names the agents.
-- ``external``: nobody's command ran.
-- ``git``: git wrote it, such as for another branch.
+- ``external``: no command ran.
+- ``git``: git wrote it, for example in a checkout.
 """
 GRADES: Final[tuple[Grade, ...]] = get_args(Grade)
 GRADE: Final = "grade"
 CANDIDATES: Final = "candidates"
 CLIENT_CALL_ID: Final = "client_call_id"
-"""The fields of a version's detail: its `Grade`, the agents that may have made it, and the id that the client
-gave its call."""
+"""The fields of a version's detail: its `Grade`, the agents that may have made it, and the client's id for
+the call."""
 
 
 class Tree(NamedTuple):
     """A working tree.
 
     - ``id``: its id, the first part of the paths of its files.
-    - ``folder``: its absolute path; empty if it is gone.
+    - ``folder``: its absolute path; empty if it was removed.
     - ``git``: the absolute path of its own git folder.
     - ``branch``: empty if HEAD is detached.
     - ``head``: the id of the commit, empty if there is none.
@@ -195,11 +195,11 @@ def _get_texts(fields: Mapping[str, Json], name: str) -> tuple[str, ...]:
 
 
 class CommitRecord(NamedTuple):
-    """A commit of agents' work, as the note about it has it.
+    """A commit of agents' work, as recorded in its note.
 
     - ``tree``, ``branch``: where it was made.
-    - ``commit``, ``parent``: their ids.
-    - ``took``: for each path in the tree, the versions whose lines the commit has and its parent has not.
+    - ``commit``, ``parent``: the ids of the commit and its parent.
+    - ``took``: by path in the tree, the versions that the commit has and its parent lacks.
     """
 
     tree: str
@@ -210,7 +210,7 @@ class CommitRecord(NamedTuple):
 
     @property
     def detail(self) -> dict[str, Json]:
-        """The record as a row's detail has it."""
+        """The detail of the row of this record."""
         took: dict[str, Json] = {path: [*versions] for path, versions in self.took.items()}
         return {"branch": self.branch, "commit": self.commit, "parent": self.parent, "took": took}
 
@@ -229,12 +229,12 @@ def read_commit(row: Row) -> CommitRecord:
 
 
 class TryRecord(NamedTuple):
-    """How a command ended in a copy of a tree, as the note about it has it.
+    """The result of a command in a copy of a tree, as recorded in its note.
 
-    - ``agents``: whose work the copy had.
+    - ``agents``: the agents whose work was in the copy.
     - ``command``: the program with its arguments.
     - ``status``: its exit code; None after the timeout.
-    - ``seconds``: how long it ran.
+    - ``seconds``: its run time.
     """
 
     agents: tuple[str, ...]
@@ -244,7 +244,7 @@ class TryRecord(NamedTuple):
 
     @property
     def detail(self) -> dict[str, Json]:
-        """The record as a row's detail has it."""
+        """The detail of the row of this record."""
         return {
             "agents": [*self.agents],
             "command": [*self.command],
@@ -310,12 +310,12 @@ def is_landing_path(path: str) -> bool:
 
 
 def grade_of(row: Row) -> Grade:
-    """Return how sure the author of ``row`` is, ``external`` if the row does not say."""
+    """Return the grade of ``row``, default ``external``."""
     given = row.detail.get(GRADE)
     return given if given in GRADES else "external"
 
 
 def candidates_of(row: Row) -> tuple[str, ...]:
-    """Return the agents that may have made ``row``, empty if the row names none."""
+    """Return the agents that may have made ``row``, empty if the row does not name any."""
     given = row.detail.get(CANDIDATES)
     return tuple(each for each in given if isinstance(each, str)) if isinstance(given, list) else ()

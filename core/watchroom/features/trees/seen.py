@@ -1,4 +1,4 @@
-"""Which version of each file an agent saw last: the newest that it read or wrote."""
+"""The version of each file that an agent saw last: the newest version that it read or wrote."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from watchroom.kernel.rules.file_versions import IGNORED
 from watchroom.model import Json, Row
 
 _MAX_FILES: Final = 20_000
-"""Files that are remembered. The rows tell the rest."""
+"""Maximum number of files kept in memory. Other files are read from rows."""
 _MAX_VERSIONS: Final = 100
-"""Versions of a file among which an agent's own newest one is searched."""
+"""Maximum number of a file's newest versions that are searched for the agent's own."""
 _LINES: Final = "lines"
-"""The field of a note's detail with the ranges of lines that were read, if not all were."""
+"""The field of a note's detail with the ranges of lines that were read. Missing if all lines were read."""
 _MAX_RANGES: Final = 100
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 
@@ -26,7 +26,7 @@ Ranges: TypeAlias = tuple[tuple[int, int], ...]
 class SeenVersion(NamedTuple):
     """A version that an agent saw.
 
-    - ``version``: 0 is what git has.
+    - ``version``: 0 for git's text.
     - ``lines``: the ranges of lines that it read (from 0, ends excluded), None for all.
     """
 
@@ -41,11 +41,13 @@ class SeenVersions:
         self._store = store
         self._lock = Lock()
         self._known: OrderedDict[str, dict[str, SeenVersion]] = OrderedDict()
-        """By path of the rows and agent."""
+        """The versions that agents saw: by the path of the file's rows, then by agent."""
 
     def note(self, agent: str, path: str, version: int, lines: tuple[int, int] | None = None) -> None:
-        """Record that ``agent`` read ``version`` of the file with rows at ``path``. ``lines``: the range of
-        lines that it read (from 0, end excluded), None for all."""
+        """Record that ``agent`` read ``version`` of the file whose rows are at ``path``.
+
+        ``lines``: the range of lines that it read (from 0, end excluded), None for all.
+        """
         known = self.find(agent, path)
         ranges: Ranges | None = None if lines is None else (lines,)
         if known is not None and known.version == version:
@@ -60,21 +62,21 @@ class SeenVersions:
         self.keep(agent, path, SeenVersion(version, ranges))
 
     def note_ignored(self, agent: str, path: str, checksum: str, size: int) -> None:
-        """Record that ``agent`` saw the file at ``path``, which git ignores: its ``checksum`` (SHA-256, hex)
-        and its ``size`` in bytes, and nothing of its text."""
+        """Record that ``agent`` saw the ignored file at ``path``: its ``checksum`` (SHA-256, hex) and its
+        ``size`` in bytes. The text is not kept."""
         detail: dict[str, Json] = {IGNORED: True, "sha256": checksum, "size": size}
         note = CallContext(agent, READ).note(REPO, path, detail=detail, durable=False)
         self._store.commits.note(note)
 
     def find_ignored(self, agent: str, path: str) -> Json:
-        """Return the checksum of the ignored file at ``path`` when ``agent`` last saw it, None if it never
-        did."""
+        """Return the checksum of the ignored file at ``path`` when ``agent`` last saw it, None if the agent
+        never saw it."""
         self._store.commits.flush()
         note = self._store.journal.last_note(REPO, path, agent, READ)
         return note.detail.get("sha256") if note is not None and note.detail.get(IGNORED) is True else None
 
     def keep(self, agent: str, path: str, seen: SeenVersion) -> None:
-        """Remember what ``agent`` saw, which rows tell already."""
+        """Cache what ``agent`` saw. Rows already record it."""
         with self._lock:
             self._known.setdefault(path, {})[agent] = seen
             self._known.move_to_end(path)
@@ -82,7 +84,8 @@ class SeenVersions:
                 self._known.popitem(last=False)
 
     def find(self, agent: str, path: str) -> SeenVersion | None:
-        """Return what ``agent`` saw last of the file with rows at ``path``, None if it never saw it."""
+        """Return the version that ``agent`` saw last of the file whose rows are at ``path``, None if it never
+        saw it."""
         with self._lock:
             known = self._known.get(path, {}).get(agent)
         if known is None:
@@ -105,15 +108,15 @@ class SeenVersions:
         return SeenVersion(own) if own and (read is None or own >= read.version) else read
 
     def _from_baseline(self, path: str, known: SeenVersion) -> SeenVersion:
-        """Return ``known``. What git has is the first version once the file has changed."""
+        """Return ``known`` with version 1 instead of 0 if version 1 is git's text."""
         if known.version:
             return known
         first = self._store.journal.version(REPO, path, 1)
         return known._replace(version=1) if first is not None and first.tool == BASELINE else known
 
     def who_saw_before(self, row: Row) -> list[tuple[str, SeenVersion]]:
-        """Return the agents, other than its author, that saw a version of a file before ``row``, with what
-        they saw."""
+        """Return the agents that saw a version of the file before ``row``, each with that version. Leave out
+        the author of ``row``."""
         with self._lock:
             known = [*self._known.get(row.path, {}).items()]
         return [
@@ -129,5 +132,5 @@ def _read_ranges(note: Row) -> Ranges | None:
 
 
 def name_of(path: str) -> str:
-    """Return the name in its tree of the file with rows at ``path``."""
+    """Return the name in its tree of the file whose rows are at ``path``."""
     return split_repo_path(path)[1]

@@ -1,4 +1,4 @@
-"""`Trees`: the working trees of the repository that a workspace is in, and what changes in them."""
+"""`Trees`: the working trees of the workspace's repository, and the recording of their changes."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ FOLDER: Final = "watchroom"
 _SCRATCH: Final = "trees"
 MAX_LEASE_SECONDS: Final = 60.0
 _LEASED_SECONDS: Final = 1.0
-"""Seconds that the end of a command waits for agents that are writing files which changed."""
+"""Seconds that the end of a command waits for agents that are writing changed files."""
 _GIT_SECONDS: Final = 1.0
-"""Seconds that a call waits for a git command that is changing files."""
+"""Maximum seconds that a call waits for a git command that is changing files."""
 FOLLOW_SECONDS: Final = 30.0
-"""Seconds between two looks for new working trees."""
+"""Seconds between checks for new working trees."""
 _log = logging.getLogger("watchroom")
 
 
@@ -55,12 +55,14 @@ class Holder(NamedTuple):
 
 
 class Trees:
-    """The working trees of a repository. Empty unless the workspace is in one. May be used from any thread.
+    """The working trees of a repository. Empty unless the workspace is in a repository. May be used from any
+    thread.
 
     - ``store``: the rows.
     - ``root``: the workspace's folder, ``watchroom`` in the git folder that all trees share.
     - ``platform``: watches folders.
-    - ``is_kept_elsewhere``: returns whether another process records changes. It knows whose commands run.
+    - ``is_kept_elsewhere``: returns whether another process records changes. That process knows the running
+      commands.
     """
 
     def __init__(
@@ -71,19 +73,19 @@ class Trees:
         self._platform = platform
         self._lock = RLock()
         self._recorders: dict[str, TreeRecorder] = {}
-        """By the real path of the tree's folder."""
+        """The recorders, by the real path of the tree's folder."""
         self._trials: set[str] = set()
-        """Folders of trees that are not recorded."""
+        """Folders of trees that are not recorded, because they are copies for tries."""
         self._watchers: dict[str, TreeWatcher] = {}
         self._is_kept_elsewhere = is_kept_elsewhere
         self._is_kept = False
         self._windows: dict[Window, list[Row]] = {}
-        """The commands that run, each with the rows made since it began."""
+        """The running commands, each with the rows made since it began."""
         self._listeners: list[Callable[[list[Row]], object]] = []
         self._leases: dict[tuple[str, str], Holder] = {}
-        """By tree and name of the file."""
+        """The holders of leases, by tree and name of the file."""
         self._leased: dict[Holder, float] = {}
-        """When each holder got its leases, by `time.monotonic`."""
+        """The time at which each holder got its leases, by `time.monotonic`."""
         self._released = Condition(self._lock)
 
     @property
@@ -94,13 +96,13 @@ class Trees:
         return above if is_git and os.path.isdir(os.path.join(above, "objects")) else ""
 
     def all(self) -> list[TreeRecorder]:
-        """Return the trees whose folders exist, without those in which work is tried."""
+        """Return the trees whose folders exist, except copies for tries."""
         found = []
         for folder in self._list_folders():
             try:
                 tree = self._open(folder)
             except (WatchroomError, OSError) as error:
-                # The others are recorded all the same.
+                # The other trees are still recorded.
                 _log.warning("%s is not recorded: %s", folder, error)
             else:
                 found += [] if tree is None else [tree]
@@ -111,9 +113,11 @@ class Trees:
         return [os.path.realpath(each) for each in list_worktrees(common)] if common else []
 
     def find(self, path: str) -> TreeFile | None:
-        """Return the file at the absolute ``path``, whether it exists or not. None if it is in no tree of
-        this repository, or in another repository within it. Links are followed, except one at the path
-        itself."""
+        """Return the file at the absolute ``path``, even if it does not exist.
+
+        None if the path is in no tree of this repository, or in another repository within a tree. Links in
+        the path are followed, but not a link at its end.
+        """
         if not self.common:
             return None
         folder, name = os.path.split(os.path.normpath(path))
@@ -131,7 +135,7 @@ class Trees:
         return found.tree if found is not None else None
 
     def tree(self, tree: str) -> TreeRecorder | None:
-        """Return the tree with this id, None if it is gone."""
+        """Return the tree with this id, None if it was removed."""
         return next((each for each in self.all() if each.id == tree), None)
 
     def _open(self, folder: str) -> TreeRecorder | None:
@@ -159,19 +163,19 @@ class Trees:
             return known
 
     def _forget(self, folder: str) -> None:
-        """Close the tree in ``folder``, in which another one is now."""
+        """Close the tree in ``folder``, which was replaced by another tree."""
         self._recorders.pop(folder).close()
         if (watcher := self._watchers.pop(folder, None)) is not None:
             watcher.stop()
 
     def keep(self) -> None:
-        """Record what changes in all trees from now on, as the only process that does."""
+        """Start recording changes in all trees. This process becomes the only recorder."""
         with self._lock:
             self._is_kept = True
         self.look_after()
 
     def look_after(self) -> None:
-        """Begin to record new trees, and forget those whose folders are gone."""
+        """Begin to record new trees, and forget trees whose folders no longer exist."""
         there = {tree.git.folder for tree in self.all()} | {*self._list_folders()}
         with self._lock:
             gone = [folder for folder in self._recorders if folder not in there]
@@ -199,10 +203,10 @@ class Trees:
     def refresh(self, tree: TreeRecorder, holder: Holder | None = None) -> list[Row]:
         """Record every change in ``tree`` that was made before this call. Return the rows.
 
-        ``holder``: files that it has leased are compared too, because it has not written them yet.
+        ``holder``: the files that it has leased are compared too, because it has not written them yet.
 
-        While a git command changes files, this waits a second at most. Then only files that ``holder`` has
-        leased are compared: half of a checkout would look like the work of somebody else.
+        While a git command changes files, wait at most a second. Then compare only the files leased by
+        ``holder``, because half of a checkout would look like the work of somebody else.
         """
         is_whole = tree.git.wait_for_git(_GIT_SECONDS)
         with self._lock:
@@ -231,7 +235,7 @@ class Trees:
                 return Busy([*windows], {name for name, by in held if by != holder}, only)
 
         def add_to_windows(rows: list[Row]) -> None:
-            # Before another thread can close a window, which would miss them.
+            # This must precede the closing of a window by another thread: the window would miss the rows.
             with self._lock:
                 for window in windows:
                     self._windows.get(window, []).extend(rows)
@@ -259,22 +263,22 @@ class Trees:
         return not self._is_kept and self._is_kept_elsewhere()
 
     def refresh_all(self) -> list[Row]:
-        """As `refresh`, in all trees."""
+        """Call `refresh` for all trees. Return the rows."""
         return [row for tree in self.all() for row in self.refresh(tree)]
 
     # -- commands
 
     def open_window(self, window: Window) -> None:
-        """Note that a command runs. What changes from now on may be its work."""
+        """Remember that a command runs. Changes from now on may be its work."""
         self.refresh_all()
         with self._lock:
             self._windows.setdefault(window, [])
 
     def close_window(self, window: Window) -> list[Row]:
-        """Record what changed while the command of ``window`` ran, and note that it has ended. Return the
-        rows of all changes since it began; none if it was not open.
+        """Record the changes made while the command of ``window`` ran, and note that it has ended.
 
-        Changed files that other agents are writing are compared once they have done so, or after a second.
+        Return the rows of all changes since it began; none if it was not open. Changed files that other
+        agents are writing are compared after the write, or after a second.
         """
         with self._lock:
             if window not in self._windows:
@@ -298,16 +302,18 @@ class Trees:
         return any(tree.suspects([name for own, name in leased if own == tree.id]) for tree in self.all())
 
     def windows_of(self, agent: str) -> list[Window]:
-        """Return the commands of ``agent`` that run."""
+        """Return the running commands of ``agent``."""
         with self._lock:
             return [each for each in self._windows if each.agent == agent]
 
     # -- leases
 
     def lease(self, file: TreeFile, holder: Holder, seconds: float) -> Holder | None:
-        """Have ``holder`` be the only one who writes ``file``. Wait at most ``seconds`` for another holder.
-        Return that holder if it still has the lease, else None. A lease ends after a minute: clients do not
-        report every call that they do not make."""
+        """Give ``holder`` the only right to write ``file``. Wait at most ``seconds`` for another holder.
+
+        Return the other holder if it still has the lease, else None. A lease ends after a minute, because a
+        client may drop a call without reporting this.
+        """
         key = (file.tree.id, file.name)
         with self._released:
             if not self._released.wait_for(lambda: self._is_free(key, holder), seconds):
@@ -318,13 +324,13 @@ class Trees:
 
     def _is_free(self, key: tuple[str, str], holder: Holder) -> bool:
         known = self._leases.get(key, holder)
-        # Clients do not report every end of a call, but make their calls of one file in turn.
+        # Clients do not report the end of every call, but they make their calls of one file in turn.
         is_own = (known.agent, known.session) == (holder.agent, holder.session)
         return is_own or time.monotonic() - self._leased.get(known, 0.0) > MAX_LEASE_SECONDS
 
     def release(self, should_end: Callable[[Holder], bool]) -> None:
-        """End the leases of the holders for which ``should_end`` returns True. What others changed in these
-        files is recorded soon."""
+        """End the leases of the holders for which ``should_end`` returns True. Changes by others in these
+        files are recorded soon."""
         with self._released:
             trees = set()
             for key, holder in [*self._leases.items()]:
@@ -354,8 +360,11 @@ class Trees:
         return found.write_version(name, draft)
 
     def materialize_revert(self, tree: str, name: str) -> None:
-        """Write the newest version of the file ``name`` into its tree, if a revert made it and the file is as
-        it was before. Nothing happens if the tree is gone. Raises `FolderDenied`."""
+        """Write the newest version of the file ``name`` into its tree, if a revert made it and the file is
+        unchanged since.
+
+        Do nothing if the tree was removed. Raises `FolderDenied`.
+        """
         found = self.tree(tree)
         if found is not None:
             found.materialize_revert(name)

@@ -1,5 +1,5 @@
-"""How far the branch of a working tree is ahead of and behind another one. Starts git, so no event loop may
-wait for it."""
+"""The numbers of commits by which a working tree is ahead of a branch and behind it. Starts git, so do not
+call it on an event loop."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ class Standing(NamedTuple):
 
 
 def read_standing(tree: Tree, trees: Iterable[Tree]) -> Standing | None:
-    """Compare ``tree`` with its upstream, else with the branch of the main one of ``trees``. None if it has
-    no commit, or there is nothing to compare it with. Raises `GitError`, OSError."""
+    """Compare ``tree`` with its upstream, else with the branch of the main tree in ``trees``.
+
+    None if the tree has no commit, or there is no branch to compare it with. Raises `GitError`, OSError.
+    """
     if not tree.head:
         return None
     target = _find_upstream(tree)

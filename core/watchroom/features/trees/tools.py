@@ -1,4 +1,4 @@
-"""The tools by which people commit and try the work of single agents."""
+"""The tools with which people commit, try and comment on the work of single agents."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MAX_LISTED: Final = 1000
 
 
 class LeftOutFile(FrozenModel):
-    """A file that is not committed. ``others``: whose work would have to be committed with it."""
+    """A file that is not committed. ``others``: the authors whose uncommitted work the change depends on."""
 
     path: str
     reason: str
@@ -45,8 +45,8 @@ class CommitAgentParams(ParamsModel):
     """The work to commit.
 
     - ``tree``: the id of the working tree.
-    - ``agents``: whose work.
-    - ``branch``: a new branch; default the checked-out one.
+    - ``agents``: the agents whose work is committed.
+    - ``branch``: a new branch; default the checked-out branch.
     """
 
     tree: Name
@@ -66,8 +66,8 @@ class CommitAgentResult(ResultModel):
 
 @tool(COMMIT_AGENT, path=("tree",))
 def commit_agent(context: ToolContext, params: CommitAgentParams) -> CommitAgentResult:
-    """Commit the work of agents apart from that of others, for the person of ``context``. Raises `TreeGone`,
-    `NothingToCommit`, `GitBusy`, `InvalidBranch`, `GitError`."""
+    """Commit the work of some agents without the work of others, for the person of ``context``. Raises
+    `TreeGone`, `NothingToCommit`, `GitBusy`, `InvalidBranch`, `GitError`."""
     commits, found = context.zones.agent_commits, _find(context, params.tree)
     plan = commits.plan(found.git, params.agents)
     row = commits.commit(context.call, found.git, params.agents, params.message, branch=params.branch)
@@ -83,7 +83,7 @@ def commit_agent(context: ToolContext, params: CommitAgentParams) -> CommitAgent
 
 
 class TryAgentParams(ParamsModel):
-    """The work and the command, a program with its arguments. ``tree``, ``agents``: as in
+    """The work and the command. ``command``: the program and its arguments. ``tree``, ``agents``: as in
     `CommitAgentParams`."""
 
     tree: Name
@@ -92,7 +92,7 @@ class TryAgentParams(ParamsModel):
 
 
 class TryAgentResult(ResultModel):
-    """How the command ended.
+    """The result of the command.
 
     - ``status``: its exit code; None after the timeout.
     - ``output``: the end of its output.
@@ -162,14 +162,14 @@ def land_tree(context: ToolContext, params: LandTreeParams) -> LandTreeResult:
 class CommentLinesParams(ParamsModel):
     """A comment on lines that an agent changed.
 
-    - ``comment``: its id. A known one replaces that comment.
+    - ``comment``: its id. An existing id replaces that comment.
     - ``tree``: the id of the working tree.
     - ``path``: the file's path in the tree.
-    - ``agent``: whose change it is about.
+    - ``agent``: the agent that made the change.
     - ``line``: the number of the first line.
     - ``quote``: the lines as they are.
-    - ``text``: what is said; empty removes the comment.
-    - ``is_old``: the lines are of HEAD, and the change removed them.
+    - ``text``: the text of the comment; empty removes the comment.
+    - ``is_old``: the lines are in HEAD, and the change removed them.
     """
 
     comment: Name
@@ -183,7 +183,7 @@ class CommentLinesParams(ParamsModel):
 
 
 class CommentResult(ResultModel):
-    """The note."""
+    """The note that was recorded."""
 
     row: int
 
@@ -207,7 +207,7 @@ def comment_lines(context: ToolContext, params: CommentLinesParams) -> CommentRe
 
 
 class MarkCommentsSentParams(ParamsModel):
-    """The ids of the comments, and the tree that the note is about."""
+    """The ids of the comments, and the tree in which the note is recorded."""
 
     tree: Name
     agent: Name
@@ -222,7 +222,7 @@ def mark_comments_sent(context: ToolContext, params: MarkCommentsSentParams) -> 
 
 
 def _find(context: ToolContext, tree: str) -> TreeRecorder:
-    """Return the tree with this id, after recording what has changed in it. Raises `TreeGone`."""
+    """Return the tree with this id, after recording its changes. Raises `TreeGone`."""
     trees = context.zones.trees
     found = trees.tree(tree)
     if found is None:

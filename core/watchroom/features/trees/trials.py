@@ -17,22 +17,22 @@ from watchroom.features.trees.git_process import run_git
 from watchroom.platform.child_process import run_child
 
 TRIAL_FILE: Final = "watchroom-trial"
-"""The file in the git folder of a copy by which it is known as one."""
+"""The file in a copy's git folder that marks it as a copy for tries."""
 _OUTPUT_FILE: Final = "watchroom-output"
 _MAX_SLOTS: Final = 8
-"""Tries of a tree at the same time."""
+"""Maximum number of simultaneous tries of a tree."""
 _GIT_SECONDS: Final = 600.0
 _TAIL_BYTES: Final = 64 * 1024
 _WRITE_OUTPUT: Final = 'exec "$@" > "$0" 2>&1 < /dev/null'
 
 
 class TrialOutcome(NamedTuple):
-    """How a command ended.
+    """The result of a command.
 
     - ``status``: its exit code, the negative number of the signal that ended it, or None after the timeout.
     - ``output``: the last 64 KiB of its output.
     - ``folder``: the copy of the tree.
-    - ``seconds``: how long it ran.
+    - ``seconds``: its run time.
     """
 
     status: int | None
@@ -42,7 +42,7 @@ class TrialOutcome(NamedTuple):
 
 
 def is_trial(tree: GitTree) -> bool:
-    """Return whether ``tree`` is a copy for tries, in which nobody works."""
+    """Return whether ``tree`` is a copy for tries. Nobody works in such a copy."""
     return os.path.exists(os.path.join(tree.git, TRIAL_FILE))
 
 
@@ -66,7 +66,7 @@ def run_trial(
     """Run ``command`` in a copy of ``tree`` with ``content``, the id of a git tree. See
     `watchroom.features.trees.commits.AgentCommits.try_agent`.
 
-    ``claim``: claims the copy with this number, so that no other try changes it.
+    ``claim``: called with the number of a copy; returns a claim that keeps other tries from using it.
 
     Raises `GitError` if no copy is free.
     """
@@ -90,7 +90,7 @@ def remove_trials(tree: GitTree, cache: str = "") -> None:
 
 
 def _prepare(tree: GitTree, place: str, content: str) -> GitTree:
-    """Return the copy at ``place``, with ``content``. Files that git ignores stay from the last try."""
+    """Return the copy at ``place`` with ``content``. Files that git ignores are kept from the last try."""
     copy = GitTree.find(place) if os.path.isdir(place) else None
     if copy is None or copy.folder != os.path.realpath(place) or copy.common != tree.common:
         if os.path.lexists(place):
@@ -105,7 +105,7 @@ def _prepare(tree: GitTree, place: str, content: str) -> GitTree:
         with open(os.path.join(copy.git, TRIAL_FILE), "wb"):
             pass
     with contextlib.suppress(FileNotFoundError):
-        # Left by a try that was killed: nobody else uses this copy.
+        # A killed try left this lock behind: nobody else uses this copy.
         os.unlink(os.path.join(copy.git, "index.lock"))
     # HEAD is a commit with the content, because commands such as `git describe` look at it.
     _git(copy, "update-ref", "--no-deref", "HEAD", _commit_for(tree, content))
@@ -115,7 +115,7 @@ def _prepare(tree: GitTree, place: str, content: str) -> GitTree:
 
 
 def _commit_for(tree: GitTree, content: str) -> str:
-    """Return a commit with ``content`` on top of HEAD that no branch has."""
+    """Return a commit with ``content`` on top of HEAD. No branch refers to it."""
     head = tree.read_state().head
     identity = {
         f"GIT_{role}_{name}": value

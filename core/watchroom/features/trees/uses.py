@@ -1,4 +1,4 @@
-"""What a call of a client's own tool does to files, in words that all clients share. Pure."""
+"""The effects of a client tool's call on files, in a form shared by all clients. Pure."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from watchroom.features.trees.write_rules import Intent
 
 
 class MovedText(NamedTuple):
-    """Writes the text of the file at ``source``, as the same call changes it before it removes that file."""
+    """Writes the text of the file at ``source``. The same call may change that text, and then removes
+    ``source``."""
 
     source: str
 
 
 class FileWrite(NamedTuple):
-    """A call writes the file at ``path``, as ``intent`` says. The path is as the client gives it."""
+    """A call's write of the file at ``path``. ``intent``: the kind of write. The path is as the client gives
+    it."""
 
     path: str
     intent: Intent | MovedText
 
 
 class NewText(NamedTuple):
-    """What a call has to write in place of its own text, because others changed the file meanwhile.
+    """A replacement for a call's own text, because others have changed the file.
 
     - ``path``: as the call gives it.
     - ``before``: the newest text of the file.
@@ -34,14 +36,16 @@ class NewText(NamedTuple):
 
 
 class ToolUse(NamedTuple):
-    """What a call does.
+    """The intended effects of a call.
 
-    - ``kind``: ``read`` and ``write`` name files. A ``command`` can change any. ``nothing`` changes none.
-    - ``writes``: for ``write``.
-    - ``path``: for ``read``.
+    - ``kind``: ``read`` and ``write`` name files. A ``command`` can change any file. ``nothing`` changes no
+      file.
+    - ``writes``: the writes, for ``write``.
+    - ``path``: the file, for ``read``.
     - ``command``: the command line of a shell; empty for other tools that can change any file.
-    - ``folder``: where a command runs, for clients whose agents read files by commands; else empty.
-    - ``takes_texts``: the client writes other texts if the answer of its hook has some.
+    - ``folder``: the working folder of a command, for clients whose agents read files with commands; else
+      empty.
+    - ``takes_texts``: the hook's answer can replace the texts that the client writes.
     """
 
     kind: Literal["read", "write", "command", "nothing"]
@@ -56,13 +60,13 @@ NOTHING: Final = ToolUse("nothing")
 
 
 class ToolResult(NamedTuple):
-    """What a call of a client's own tool did.
+    """The effects of a call of a client's own tool.
 
     - ``is_failed``: it changed no file.
-    - ``text``: the text that a reading returned, None if it is not known.
-    - ``lines``: the range of lines that a reading returned (from 0, end excluded), None for all.
-    - ``original``: the text that an edit replaced, None if it is not known.
-    - ``is_running``: a command goes on in the background.
+    - ``text``: the text that a read returned, None if unknown.
+    - ``lines``: the range of lines that a read returned (from 0, end excluded), None for all.
+    - ``original``: the file's text before an edit, None if unknown.
+    - ``is_running``: a command continues in the background.
     """
 
     is_failed: bool = False

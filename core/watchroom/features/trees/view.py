@@ -28,7 +28,7 @@ _EXTERNAL: Final = "external"
 
 
 class Author(NamedTuple):
-    """Who made a change, no surer than it is known.
+    """The author of a change, with its uncertainty.
 
     - ``actor``: as in rows; empty for git.
     - ``candidates``: the agents that may have made it, if ``grade`` is ``shared``.
@@ -40,7 +40,7 @@ class Author(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The author as it is shown: ``alice``, ``~alice``, ``alice|bob?``, ``external`` or ``git``."""
+        """The author for display: ``alice``, ``~alice``, ``alice|bob?``, ``external`` or ``git``."""
         if self.grade == "shared":
             return "|".join(self.candidates) + "?"
         if self.grade in (_GIT, _EXTERNAL):
@@ -52,7 +52,7 @@ GIT_AUTHOR: Final = Author("", "git")
 
 
 def is_by_agent(author: Author) -> bool:
-    """Return whether ``author`` is one agent, though perhaps not for sure."""
+    """Return whether ``author`` is a single agent, even if that is not certain."""
     return author.grade in ("tool", "window") and actor_kind(author.actor) == "agent"
 
 
@@ -68,8 +68,8 @@ def author_of(row: Row) -> Author:
 
 
 def join_authors(authors: Iterable[Author]) -> Author:
-    """Return the author of changes that have one actor and these ``authors``: no surer than the least sure of
-    them."""
+    """Return the common author of changes by one actor with these ``authors``. The least certain grade
+    counts."""
     given = [*authors]
     by_grade = {each.grade: each for each in given}
     if "shared" in by_grade:
@@ -108,7 +108,7 @@ class TreeProjection:
             self._changed = True
 
     def current(self) -> tuple[Tree, ...]:
-        """Return the trees whose folders are not gone, by id. Return the same object if none changed."""
+        """Return the trees whose folders exist, by id. Return the same object if none changed."""
         if self._changed:
             self._changed = False
             self._current = tuple(tree for _, tree in sorted(self._trees.items()) if tree.folder)
@@ -119,12 +119,13 @@ class TreeProjection:
         return self._predictions
 
     def tries(self) -> Mapping[str, Row]:
-        """Return the newest try of each tree, by the tree's id. Return the same object if none came."""
+        """Return the newest try of each tree, by the tree's id. Return the same object if there is no new
+        try."""
         return self._tries
 
 
 def find_home(trees: Iterable[Tree], folder: str) -> Tree | None:
-    """Return the innermost tree that ``folder`` is in, else the main one. None if there is neither."""
+    """Return the innermost tree that contains ``folder``, else the main tree. None if neither exists."""
     found = [*trees]
     inside = [each for each in found if f"{folder}/".startswith(f"{each.folder}/")]
     if inside:
@@ -133,14 +134,14 @@ def find_home(trees: Iterable[Tree], folder: str) -> Tree | None:
 
 
 def is_linked(tree: Tree) -> bool:
-    """Return whether ``tree`` is a linked working tree, and not the repository's main one."""
+    """Return whether ``tree`` is a linked working tree, not the repository's main tree."""
     return os.path.basename(os.path.dirname(tree.git)) == "worktrees"
 
 
 def find_row_path(trees: Iterable[Tree], path: str, folder: str = "") -> str | None:
     """Return the path of the rows of the file at ``path``, None if it is in none of ``trees``.
 
-    ``folder``: what a relative ``path`` is relative to.
+    ``folder``: the folder for a relative ``path``.
     """
     place = os.path.normpath(os.path.join(folder, path))
     for tree in sorted(trees, key=lambda each: len(each.folder), reverse=True):

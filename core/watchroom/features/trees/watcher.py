@@ -1,4 +1,5 @@
-"""`TreeWatcher`: notices changes in a working tree, and knows when every change so far has been noticed."""
+"""`TreeWatcher`: notices changes in a working tree. `TreeWatcher.sync` waits until all earlier changes are
+noticed."""
 
 from __future__ import annotations
 
@@ -15,14 +16,15 @@ from watchroom.features.trees.recorder import TreeRecorder
 from watchroom.platform import Platform, TreeWatch
 
 _QUIET_SECONDS: Final = 0.05
-"""Seconds without another change after which changes are recorded."""
+"""Seconds without further changes after which changes are recorded."""
 _LONGEST_SECONDS: Final = 0.5
-"""Seconds after which changes are recorded although more follow, so that few texts are overwritten before."""
+"""Maximum seconds from a change to its recording, so that few texts are overwritten before they are
+recorded."""
 _MOVE_SECONDS: Final = 0.3
-"""Seconds after git has written its index in which it also moves HEAD."""
+"""Seconds after a write of the index in which git also moves HEAD."""
 _BARRIER_SECONDS: Final = 1.0
 _WAIT_SECONDS: Final = 300.0
-"""Seconds between two comparisons of the whole tree: some changes are not reported, such as a mount."""
+"""Seconds between comparisons of the whole tree. Some changes are not reported, such as a mount."""
 _RETRY_SECONDS: Final = 5.0
 _GIT: Final = ".git"
 _IGNORE_FILE: Final = ".gitignore"
@@ -30,10 +32,10 @@ _log = logging.getLogger("watchroom")
 
 
 class TreeWatcher:
-    """Has ``recorder`` compare what changes, on one thread, from `start` until `close`.
+    """Passes changed files to ``recorder`` on one thread, from `start` until `close`.
 
-    - ``platform``: watches folders. If it cannot, each `sync` has the whole tree compared.
-    - ``record``: records what has changed.
+    - ``platform``: watches folders. If it cannot, each `sync` causes a comparison of the whole tree.
+    - ``record``: called to record the changes.
     """
 
     def __init__(self, recorder: TreeRecorder, platform: Platform, record: Callable[[], object]) -> None:
@@ -43,17 +45,17 @@ class TreeWatcher:
         self._watch: TreeWatch | None = None
         self._turn = Condition()
         self._asked = 0
-        """The number of calls of `sync`, and which of them the thread has served."""
+        """The number of calls of `sync`, and the last call that the thread has served."""
         self._served = 0
         self._is_open = True
         self._is_requested = False
         self._thread: Thread | None = None
         self._ignored: set[str] = set()
         self._is_settled = False
-        """Whether the folders that were there at first are watched."""
+        """Whether all folders that existed at the start are watched."""
 
     def start(self) -> None:
-        """Begin to watch. Changes since the last comparison are found by a look at the whole tree."""
+        """Begin to watch. A comparison of the whole tree finds the changes since the last comparison."""
         self._recorder.suspect_all()
         try:
             self._watch = self._open()
@@ -63,14 +65,14 @@ class TreeWatcher:
         self._thread.start()
 
     def request(self) -> None:
-        """Have what was noticed recorded soon, although nothing more changes."""
+        """Record the noticed changes soon, without waiting for further changes."""
         with self._turn:
             self._is_requested = True
         if self._watch is not None:
             self._watch.wake()
 
     def stop(self) -> None:
-        """Have the thread end, without waiting for it."""
+        """Tell the thread to end. Do not wait for it."""
         with self._turn:
             self._is_open = False
             self._turn.notify_all()
@@ -86,7 +88,7 @@ class TreeWatcher:
             self._watch.close()
 
     def sync(self) -> None:
-        """Return when every change made before this call is a suspect of the recorder."""
+        """Wait until the recorder has every change made before this call as a suspect."""
         watch = self._watch
         if watch is None or not watch.barrier(self._recorder.git.git, _BARRIER_SECONDS):
             self._recorder.suspect_all()
@@ -111,7 +113,8 @@ class TreeWatcher:
         return watch
 
     def _find_left_out(self, folders: Sequence[str]) -> Collection[str]:
-        """Return which of ``folders`` are not watched: git's own, other repositories, and ignored ones."""
+        """Return the ``folders`` that are not watched: git's own folders, other repositories, and ignored
+        folders."""
         left_out = {
             each
             for each in folders
@@ -120,7 +123,7 @@ class TreeWatcher:
             or os.path.lexists(os.path.join(each, _GIT))
         }
         if self._is_settled:
-            # What was there at first is known; git is asked about new folders.
+            # The folders at the start are known; git is asked about new folders.
             new = [each for each in folders if each not in left_out]
             root = self._recorder.git.folder
             names = {os.path.relpath(each, root): each for each in new}
@@ -146,7 +149,8 @@ class TreeWatcher:
             self._watch.close()
 
     def _follow(self) -> None:
-        """Take what changes, and have it recorded once nothing more does. Returns after a long time."""
+        """Collect changes, and have them recorded once no more arrive. Returns at the latest after
+        `_WAIT_SECONDS`."""
         watch = self._watch
         if watch is None:
             with self._turn:
@@ -154,9 +158,9 @@ class TreeWatcher:
             self._recorder.suspect_all()
             return
         began: float | None = None
-        """When the first of the changes was noticed that are to be recorded."""
+        """The time of the first unrecorded change."""
         locked = -_MOVE_SECONDS
-        """When git was last seen to change files."""
+        """The time at which git was last seen changing files."""
         while self._is_open:
             with self._turn:
                 asked = self._asked
@@ -169,7 +173,7 @@ class TreeWatcher:
                 self._served = asked
                 self._turn.notify_all()
             if any(os.path.basename(each) == _IGNORE_FILE for each in changes.paths):
-                # Other folders are ignored now.
+                # The ignored folders may be different now.
                 watch.close()
                 self._watch = watch = self._open()
                 self._recorder.suspect_all()

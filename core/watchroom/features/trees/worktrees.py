@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 MAX_WORKTREES: Final = 1000
-"""Linked working trees that are read."""
+"""Maximum number of linked working trees that are read."""
 _MAX_BYTES: Final = 4096
 
 
@@ -15,7 +15,7 @@ def find_worktrees(folder: str) -> tuple[str, ...]:
     """Return the folders that correspond to ``folder`` in the other working trees of its repository.
 
     ``folder``: an absolute path. If it is ``app`` in one tree, the result has ``app`` of every other tree,
-    the main one and linked ones. It is empty outside of a repository.
+    main or linked. The result is empty outside of a repository.
 
         >>> find_worktrees("/repo/app")
         ('/repo/.claude/worktrees/a/app',)
@@ -34,12 +34,12 @@ def find_worktrees(folder: str) -> tuple[str, ...]:
 
 def list_worktrees(common: str) -> list[str]:
     """Return the folders of all working trees of the repository whose shared git folder is ``common``.
-    Folders that are gone are left out."""
+    Removed folders are left out."""
     return [tree for tree in dict.fromkeys(_trees(common)) if os.path.lexists(os.path.join(tree, ".git"))]
 
 
 def _common_folder(git: str) -> str:
-    """Return the folder that all working trees share. ``git`` is the ``.git`` of any of them."""
+    """Return the git folder that all working trees share. ``git``: the ``.git`` of any of them."""
     if os.path.isdir(git):
         return git
     own = _read_path(git, prefix="gitdir: ")
@@ -61,7 +61,7 @@ def _trees(common: str) -> Iterator[str]:
 
 
 def _read_path(path: str, prefix: str = "") -> str:
-    """Return the path in the file at ``path``, absolute; empty if there is none."""
+    """Return the absolute path in the file at ``path``; empty if there is none."""
     try:
         with open(path, "rb") as file:
             line = os.fsdecode(file.read(_MAX_BYTES)).partition("\n")[0]

@@ -1,7 +1,7 @@
-"""What becomes of a write to a file that others may have changed meanwhile. Pure.
+"""Decides about writes to files that others may have changed since they were read. Pure.
 
-An agent's client asks before it writes. `decide` compares three versions of the file: the newest one
-(``head``), the one that the agent saw, and the one that it is about to write.
+An agent's client asks before it writes. `decide` compares three versions of the file: the newest version
+(``head``), the version that the agent saw, and the text that it is about to write.
 
 | write | proceeds if |
 |---|---|
@@ -9,8 +9,8 @@ An agent's client asks before it writes. `decide` compares three versions of the
 | `Update` | its hunks apply to the newest text; or it merges |
 | `WholeText`, `Deletion` | the agent saw the newest version, or nothing of others is there; or it merges |
 
-After the call, `find_lost_lines` finds what a shell command removed unseen. `Refusal` and `ChangeNotice` are
-what the agent reads.
+After the call, `find_lost_lines` finds what a shell command removed unseen. The agent reads the texts of
+`Refusal` and `ChangeNotice`.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ from watchroom.features.trees.patches import (
 from watchroom.texts import Catalogue
 
 MAX_MERGED_CHARACTERS: Final = 10_000_000
-"""Characters of the longest text that is merged or compared."""
+"""Maximum number of characters in a text that is merged or compared."""
 MAX_DIFF_LINES: Final = 60
-"""Lines of a difference that an agent reads."""
+"""Maximum number of diff lines shown to an agent."""
 MAX_DIFF_LINE: Final = 300
-"""Characters of such a line."""
+"""Maximum number of characters in such a line."""
 MAX_NOTICES: Final = 10
-"""Files that an agent reads about after a call."""
+"""Maximum number of files that an agent is notified about after a call."""
 
 RefusalCode: TypeAlias = Literal["stale_write", "never_seen", "passage_gone", "merge_conflict", "deleted"]
 """Why a write is refused.
 
-- ``stale_write``: others changed the file, and the write cannot be merged with that.
+- ``stale_write``: others changed the file, and the write cannot be merged with their changes.
 - ``never_seen``: the file is the work of others, and the agent has not read it.
-- ``passage_gone``: others changed what the edit or the hunks replace.
+- ``passage_gone``: others changed the text that the edit or the hunks replace.
 - ``merge_conflict``: others changed the same lines.
 - ``deleted``: others deleted the file.
 """
@@ -63,11 +63,11 @@ class FileView(NamedTuple):
 
     - ``version``: 0 if the file has no version.
     - ``text``: None if the file does not exist, or is not text.
-    - ``author``: who made the version.
+    - ``author``: the version's author.
     - ``is_text``: False for a file that exists and is not text.
-    - ``is_baseline``: the version is what git has, so it can be restored.
-    - ``lines``: of a version that an agent saw, the ranges of lines that it read (from 0, ends excluded);
-      None if it read all.
+    - ``is_baseline``: the version is git's text, so it can be restored.
+    - ``lines``: the ranges of lines that an agent read of the version (from 0, ends excluded); None if it
+      read all.
     """
 
     version: int = 0
@@ -84,7 +84,7 @@ class FileView(NamedTuple):
 
 
 class PassageEdit(NamedTuple):
-    """Replaces the passage ``old``, which must be there once, or with ``replaces_all`` everywhere."""
+    """Replaces the passage ``old``. It must occur once, unless ``replaces_all`` is set."""
 
     old: str
     new: str
@@ -92,7 +92,7 @@ class PassageEdit(NamedTuple):
 
 
 class WholeText(NamedTuple):
-    """Writes the whole text. ``is_patch``: Codex writes it, which always writes a line feed at the end."""
+    """Writes the whole text. ``is_patch``: Codex writes it, and always adds a line feed at the end."""
 
     text: str
     is_patch: bool = False
@@ -103,7 +103,7 @@ class Deletion(NamedTuple):
 
 
 class Update(NamedTuple):
-    """Applies the hunks of a patch. If it moves the file, it removes it here and writes it elsewhere."""
+    """Applies the hunks of a patch. For a move, the file here is removed and written elsewhere."""
 
     patch: FilePatch
 
@@ -112,14 +112,14 @@ Intent: TypeAlias = PassageEdit | WholeText | Deletion | Update
 
 
 class Decision(NamedTuple):
-    """What becomes of a write.
+    """A decision about a write.
 
     - ``kind``: ``merged`` if the client has to write ``text`` instead.
-    - ``code``: why it is refused; None if it is not.
-    - ``text``: the text of the file after the write; of a refused write, the text that the agent wanted. None
-      if the file is deleted, or if the text is not known.
-    - ``base``: the version from which the agent made its change, 0 for none.
-    - ``is_stale``: the agent saw an older version, and has to know what changed since.
+    - ``code``: the reason of the refusal; None if the write is not refused.
+    - ``text``: the text of the file after the write. For a refused write, the text that the agent wanted.
+      None if the file is deleted or the text is unknown.
+    - ``base``: the version that the agent changed, 0 for none.
+    - ``is_stale``: the agent saw an older version, and must be notified of the changes since.
     """
 
     kind: DecisionKind
@@ -136,12 +136,12 @@ def decide(
     agent: str = "",
     older: Sequence[FileView] = (),
 ) -> Decision:
-    """Return what becomes of a write by ``agent``.
+    """Decide about a write by ``agent``.
 
     - ``head``: the newest version.
-    - ``seen``: what the agent saw last; None if it never saw the file.
-    - ``older``: other versions from which a patch could be made, newest first. Its context shows that the
-      agent knows one of them. Codex reads by commands, so what it saw is not always known.
+    - ``seen``: the version that the agent saw last; None if it never saw the file.
+    - ``older``: other versions that a patch may be based on, newest first. The patch's context shows which
+      version the agent knows. Codex reads files with commands, so ``seen`` is not always known.
 
     If the write is refused because the file was deleted, count the deletion as seen: it cannot be read.
     """
@@ -168,7 +168,7 @@ def _decide(
 
 
 def apply_intent(intent: Intent, text: str | None) -> str | None:
-    """Return the text that a write makes of ``text``, None if the file is gone then or if it is not known."""
+    """Return ``text`` after the write. None if the file is deleted, or if the result is unknown."""
     match intent:
         case WholeText(new) | PassageEdit("", new):
             return new
@@ -181,7 +181,7 @@ def apply_intent(intent: Intent, text: str | None) -> str | None:
 
 
 def _is_current(head: FileView, seen: FileView | None) -> bool:
-    """Return whether the agent has seen the newest version, or one with the same content."""
+    """Return whether the agent has seen the newest version, or a version with the same content."""
     if seen is None:
         return not head.exists and not head.version
     if seen.version == head.version:
@@ -190,7 +190,7 @@ def _is_current(head: FileView, seen: FileView | None) -> bool:
 
 
 def _is_free(head: FileView, agent: str) -> bool:
-    """Return whether ``head`` holds nothing of others that could be lost."""
+    """Return whether ``head`` contains no work of others that could be lost."""
     return not head.exists or head.is_baseline or _is_own(head, agent)
 
 
@@ -200,7 +200,7 @@ def _is_own(head: FileView, agent: str) -> bool:
 
 def _decide_passage(intent: PassageEdit, head: FileView, seen: FileView | None) -> Decision:
     if _is_current(head, seen) or not head.is_text:
-        # The client itself checks the passage, and finds it in more ways than we do.
+        # The client itself checks the passage, and has more ways to match it than this module.
         return Decision("proceed", text=replace_passage(head.text, intent))
     if head.text is None:
         return Decision("refused", "deleted", replace_passage(seen and seen.text, intent))
@@ -236,14 +236,14 @@ def _decide_update(
 ) -> Decision:
     after = None if head.text is None else apply_update(patch, head.text)
     if _is_current(head, seen) or not head.is_text:
-        # The client itself refuses hunks that do not apply.
+        # The client itself refuses hunks that do not match.
         return Decision("proceed", text=after)
     if seen is None and after is not None:
         return Decision("proceed", text=after)
     base, wanted = _find_base(patch, (*([seen] if seen else ()), *older))
     if base is not None and base.text is not None and wanted is not None and head.text is not None:
         merged = _merge_update(patch, base.text, head.text, wanted)
-        # If they differ, the hunks would change another place that looks alike.
+        # If the texts differ, the hunks would change a similar passage elsewhere.
         if merged is not None and merged != after:
             return Decision("merged", text=merged, base=base.version)
     if after is not None:
@@ -257,7 +257,7 @@ def _decide_update(
 
 
 def _find_base(patch: FilePatch, views: Iterable[FileView]) -> tuple[FileView | None, str | None]:
-    """Return the first version to which the hunks apply, and its text after them."""
+    """Return the first of ``views`` to which the hunks apply, and its text after them."""
     for view in views:
         text = None if view.text is None else apply_update(patch, view.text)
         if text is not None:
@@ -266,7 +266,7 @@ def _find_base(patch: FilePatch, views: Iterable[FileView]) -> tuple[FileView | 
 
 
 def _merge_update(patch: FilePatch, base: str, head: str, wanted: str) -> str | None:
-    """Return the merge that Codex can write instead; None if there is none."""
+    """Return a merged text that Codex can write instead; None if there is none."""
     merged = merge_texts(base, head, wanted)
     if merged is None:
         return None
@@ -275,7 +275,7 @@ def _merge_update(patch: FilePatch, base: str, head: str, wanted: str) -> str | 
 
 
 def _end_last_line(before: str, text: str) -> str:
-    """Return ``text`` with a line end, which Codex adds to each file that it updates."""
+    """Return ``text`` with a final line end, which Codex adds to each file that it updates."""
     if not text or text.endswith(("\n", "\r")):
         return text
     lines = split_lines(before)
@@ -321,7 +321,7 @@ def _decide_deletion(head: FileView, seen: FileView | None, agent: str) -> Decis
 
 
 def merge_texts(base: str, current: str, incoming: str) -> str | None:
-    """Return the merge of two texts that were made from ``base``; None if they conflict or are too long."""
+    """Return the merge of two texts based on ``base``; None if they conflict or are too long."""
     if max(len(base), len(current), len(incoming)) > MAX_MERGED_CHARACTERS:
         return None
     styles = merge_styles(base, current, incoming)
@@ -347,7 +347,7 @@ def find_lost_lines(before: str | None, after: str | None, seen: FileView | None
     Lines that moved, lines that only changed their white space, and blank lines do not count.
 
     - ``before``, ``after``: the texts before and after the write; None if there was no file.
-    - ``seen``: what the author of the write saw last; None for nothing.
+    - ``seen``: the version that the write's author saw last; None if it saw none.
     """
     if before is None or before == after or max(len(before), len(after or "")) > MAX_MERGED_CHARACTERS:
         return ()
@@ -356,7 +356,7 @@ def find_lost_lines(before: str | None, after: str | None, seen: FileView | None
     changes = diff_line_lists(old, new)
     added = Counter(_squeeze(line) for change in changes for line in new[change.new_start : change.new_end])
     lost: list[int] = []
-    # Unseen lines come first, because what was added may be one of them.
+    # Unseen lines come first in the comparison, because an added line may be one of them.
     removed = [index for change in changes for index in range(change.old_start, change.old_end)]
     for index in sorted(removed, key=lambda index: index in known):
         line = _squeeze(old[index])
@@ -368,7 +368,7 @@ def find_lost_lines(before: str | None, after: str | None, seen: FileView | None
 
 
 def _group_lines(lines: Sequence[str], indexes: list[int]) -> Iterator[LostLines]:
-    """Yield the lines at ``indexes``, which ascend, in groups of neighbours."""
+    """Yield groups of consecutive lines. ``indexes``: their line numbers in ascending order."""
     start = 0
     for place, index in enumerate(indexes):
         if indexes[place + 1 : place + 2] != [index + 1]:
@@ -381,7 +381,7 @@ def _squeeze(line: str) -> str:
 
 
 def _find_known_lines(lines: Sequence[str], seen: FileView | None) -> set[int]:
-    """Return the indexes of the lines that are also in the text that was seen."""
+    """Return the indexes of the ``lines`` that are also in the text ``seen``."""
     if seen is None or seen.text is None:
         return set()
     read = split_lines(seen.text)
@@ -398,8 +398,11 @@ def _find_known_lines(lines: Sequence[str], seen: FileView | None) -> set[int]:
 
 
 def find_known_ranges(text: str, seen: FileView, before: str) -> tuple[tuple[int, int], ...]:
-    """Return the ranges of lines of ``text`` (from 0, ends excluded) that the agent knows that made it from
-    ``before``: those that it had seen, and those that it wrote."""
+    """Return the ranges of lines of ``text`` (from 0, ends excluded) that its author knows: lines that it had
+    seen, and lines that it wrote.
+
+    ``before``: the text that the author changed.
+    """
     lines = split_lines(text)
     known = _find_known_lines(lines, seen)
     for change in diff_line_lists(split_lines(before), lines):
@@ -414,7 +417,8 @@ def find_known_ranges(text: str, seen: FileView, before: str) -> tuple[tuple[int
 
 
 def count_changed_lines(before: str | None, after: str | None) -> int:
-    """Return how many lines differ: of each change, those of the longer side. None stands for no file."""
+    """Return the number of changed lines: for each change, the lines of the longer side. None means no
+    file."""
     old, new = split_lines(before or ""), split_lines(after or "")
     changes = diff_line_lists(old, new)
     return sum(
@@ -423,12 +427,12 @@ def count_changed_lines(before: str | None, after: str | None) -> int:
 
 
 class Refusal(NamedTuple):
-    """What an agent reads about a refused write.
+    """The message to an agent about a refused write.
 
-    - ``authors``: who changed the file since the agent saw it.
-    - ``diff``: what changed since, as a unified difference of at most `MAX_DIFF_LINES`; may be empty.
-    - ``omitted``: how many more lines the difference has.
-    - ``has_text``: the agent wrote a text, which is kept.
+    - ``authors``: the authors of changes since the agent saw the file.
+    - ``diff``: these changes, as a unified diff of at most `MAX_DIFF_LINES`; may be empty.
+    - ``omitted``: the number of diff lines that are left out.
+    - ``has_text``: the agent's text exists and is kept.
     """
 
     code: RefusalCode
@@ -453,7 +457,7 @@ class Refusal(NamedTuple):
 
 
 _NEXT: Final[Mapping[RefusalCode, str]] = {"never_seen": "tree.read_first", "deleted": "tree.create_again"}
-"""What the agent does next, by the code of the refusal."""
+"""The catalogue key of the agent's next step, by refusal code."""
 
 
 def build_refusal(
@@ -465,9 +469,9 @@ def build_refusal(
     *,
     has_text: bool = True,
 ) -> Refusal:
-    """Return what the agent reads about a refused write.
+    """Return the message to the agent about a refused write.
 
-    - ``authors``: who changed the file since the agent saw it, default the author of ``head``.
+    - ``authors``: the authors of changes since the agent saw the file, default the author of ``head``.
     - ``has_text``: False for a `Deletion`.
     """
     names = tuple(dict.fromkeys(authors)) or ((head.author,) if head.author else ())
@@ -479,7 +483,7 @@ def build_refusal(
 
 
 def cut_diff(before: str, after: str, path: str) -> tuple[str, int]:
-    """Return a unified difference for an agent, and how many of its lines are left out."""
+    """Return a unified diff for an agent, and the number of diff lines that are left out."""
     if max(len(before), len(after)) > MAX_MERGED_CHARACTERS:
         return "", count_changed_lines(before, after)
     # Lone surrogates cannot be compared.
@@ -492,11 +496,11 @@ def cut_diff(before: str, after: str, path: str) -> tuple[str, int]:
 
 
 class ChangeNotice(NamedTuple):
-    """A file that the agent has read, and that others changed since.
+    """The message that others changed a file since the agent read it.
 
-    - ``line_count``: how many lines changed.
-    - ``is_deleted``: the file is gone.
-    - ``moved_to``: the path of a new file with the content of the deleted one; empty for none.
+    - ``line_count``: the number of changed lines.
+    - ``is_deleted``: the file was deleted.
+    - ``moved_to``: the path of a new file with the content of the deleted file; empty for none.
     """
 
     path: str
@@ -520,7 +524,7 @@ def build_notice(
 ) -> ChangeNotice:
     """Return the notice that ``head`` is newer than the version that the agent saw.
 
-    - ``authors``: who changed the file since, default the author of ``head``.
+    - ``authors``: the authors of changes since, default the author of ``head``.
     - ``moved_to``: the path of a new file with the same content, if ``head`` is a deletion.
     """
     names = tuple(dict.fromkeys(authors)) or ((head.author,) if head.author else ())

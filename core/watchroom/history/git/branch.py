@@ -39,7 +39,7 @@ from watchroom.validation import escape_unstorable
 TASK: Final = "Watchroom-Task"
 """The trailer with the task of a commit."""
 COMMIT: Final = "commit"
-"""The key in the detail of an imported file's row: the commit that it is from."""
+"""The key in the detail of an imported file's row: the commit from which it was imported."""
 _INCOMING: Final = "refs/watchroom/incoming-branch"
 _MAX_NAME: Final = 500
 _MAX_LISTED: Final = 1000
@@ -53,11 +53,11 @@ class Branched(NamedTuple):
     """The result of writing a branch.
 
     - ``commits``: the number of commits that were added.
-    - ``base``: the commit below them, empty if there is none.
-    - ``head``: the branch's commit, empty if there was nothing to write.
+    - ``base``: the parent of the first added commit, empty if there is none.
+    - ``head``: the branch's newest commit, empty if there was nothing to write.
     - ``repository``: the path of the repository.
     - ``skipped``: the number of versions that were left out.
-    - ``left_out``: the first 1,000 of them.
+    - ``left_out``: the first 1,000 of these versions.
     """
 
     commits: int
@@ -71,12 +71,12 @@ class Branched(NamedTuple):
 def write_branch(journal: Journal, task: str, name: str, *, path: str = "", base: str = "") -> Branched:
     """Create the branch ``name`` with the changes of the files of ``task``, or add new changes to it.
 
-    - ``path``: the repository, default the one in the task's folder.
-    - ``base``: where a new branch begins. The default is the imported commit, else the HEAD of the task's own
-      repository, else nothing.
+    - ``path``: the repository, default the repository in the task's folder.
+    - ``base``: the commit at which a new branch begins. The default is the imported commit, else the HEAD of
+      the task's own repository, else none.
 
     Raise `TaskNotFound`, `GitError`, `JournalError`; `InvalidRepository` if there is no repository, the
-    branch is of something else or checked out, or the name or the base is invalid.
+    branch has other content or is checked out, or the name or the base is invalid.
     """
     first = journal.version("task", task, 1)
     if first is None:
@@ -107,8 +107,8 @@ def write_branch(journal: Journal, task: str, name: str, *, path: str = "", base
 
 
 def check_ref(repository: Repository, name: str) -> str:
-    """Return the ref of the branch ``name`` of ``repository``. Raise `InvalidRepository` if the name is
-    invalid or the branch is checked out; `GitError`."""
+    """Return the ref of the branch ``name`` of ``repository``. Raise `GitError`, and `InvalidRepository` if
+    the name is invalid or the branch is checked out."""
     ref = f"refs/heads/{name}"
     if name.startswith("-") or repository.ask("check-ref-format", ref, absent=None) is None:
         raise _unfit(name, "branch_name")
@@ -120,7 +120,7 @@ def check_ref(repository: Repository, name: str) -> str:
 
 
 def _find_base(journal: Journal, repository: Repository, task: str, given: str, *, is_own: bool) -> str:
-    """Return the commit at which the branch begins, empty for none."""
+    """Return the commit at which the branch begins, empty if there is none."""
     if given:
         base = repository.head(given)
         if base is None:
@@ -157,7 +157,7 @@ class _Branch:
         self._stream = stream
         self._repository = repository
         self._ignored: dict[str, bool] = {}
-        """For each path outside the tree, whether git ignores it."""
+        """For each path outside of the tree, whether git ignores it."""
         self._task = task
         self._parent = begin
         self._tree = _read_tree(repository, begin)
@@ -169,8 +169,8 @@ class _Branch:
     def run(self, after: int) -> None:
         """Write commits of the changes after row ``after``.
 
-        If every version was left out, one commit without files says so. The branch then exists, and the next
-        run continues from there.
+        If all versions were left out, write one commit without files that says so. The branch then exists,
+        and the next run continues from there.
         """
         for rows in self._runs(after):
             self._commit(rows)
@@ -250,12 +250,12 @@ class _Branch:
         return FileChange(path, data, mode)
 
     def _reason_against(self, path: str) -> Reason | None:
-        """Return why the file at ``path`` cannot be in the branch, None if it can."""
+        """Return the reason why the file at ``path`` cannot be in the branch, None if it can."""
         if is_escaped_path(path):
             return "not_unicode"
         if not is_safe_path(path):
             return "unsafe_path"
-        # A submodule is a commit and not a file: files in its place would remove it.
+        # A submodule is a commit, not a file. Files at its place would remove it.
         parts = path.split("/")
         above = ("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
         if any(self._tree.get(each, ("",))[0] == _SUBMODULE for each in above):
@@ -263,7 +263,8 @@ class _Branch:
         return None
 
     def _ask_ignored(self, paths: Iterable[str]) -> None:
-        """Ask git which of ``paths`` it ignores. Earlier versions of Watchroom recorded such files."""
+        """Ask git which of ``paths`` it ignores, because earlier versions of Watchroom recorded ignored
+        files."""
         asked = [
             path
             for path in paths

@@ -1,7 +1,7 @@
 """Exports the journal's files as the history of a bare repository, one commit per version or per session.
 
-The same rows give the same commits, byte by byte, in one export or in several. Nothing in a commit depends on
-when, where or by whom it was exported.
+The same rows always give the same commits, byte by byte, in one export or in several. No part of a commit
+depends on the time, place or user of the export.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from watchroom.kernel.zones import DOCUMENTS
 from watchroom.model import ENDED, REVERT_WORK, Row
 
 Grouping: TypeAlias = Literal["version", "session"]
-"""Whether each version or each session has a commit."""
+"""Whether there is a commit for each version or for each session."""
 Reason: TypeAlias = Literal["unsafe_path", "not_kept", "damaged", "submodule", "not_unicode", "ignored"]
-"""Why a version is left out.
+"""The reason why a version is left out.
 
 - ``unsafe_path``: its path cannot be in a tree.
 - ``not_kept``: it is not text, and its bytes are not kept (an export of a history never has them).
@@ -64,14 +64,14 @@ _CHUNK: Final = 1000
 _MAX_LISTED: Final = 1000
 _MAX_LINES: Final = 40
 _MAX_GROUP: Final = 500
-"""Versions in one commit."""
+"""Maximum number of versions in one commit."""
 _MAX_OPEN: Final = 64
-"""Open groups. One more closes the oldest one."""
+"""Maximum number of open groups. One more closes the oldest group."""
 _LOG_FORMAT: Final = f"%H %(trailers:key={ROW},valueonly,separator=%x20)"
 
 
 class LeftOut(NamedTuple):
-    """A version that was left out, and why."""
+    """A version that was left out, and the reason."""
 
     row: Row
     reason: Reason
@@ -80,12 +80,13 @@ class LeftOut(NamedTuple):
 class Exported(NamedTuple):
     """The result of an export.
 
-    - ``commits``, ``versions``: the number of commits on the branch, and of the versions in them.
+    - ``commits``, ``versions``: the number of commits on the branch, and the number of versions in these
+      commits.
     - ``refused``: the number of refused writes.
-    - ``head``: the branch's commit, empty if it has none.
+    - ``head``: the branch's newest commit, empty if it has none.
     - ``until``: the last row that was read.
     - ``skipped``: the number of versions that were left out.
-    - ``left_out``: the first 1,000 of them.
+    - ``left_out``: the first 1,000 of these versions.
     """
 
     commits: int
@@ -109,10 +110,10 @@ def export_history(
 
     - ``per``: one commit per version or per session. The work of a session is exported when it ends.
     - ``until``: the last row to export, default the newest.
-    - ``on_progress``: called with the number of rows that were read, and the number to read.
+    - ``on_progress``: called with the number of rows read so far, and the number of all rows to read.
 
-    Raise `InvalidRepository` if something else is there, or a history of another journal or grouping;
-    `GitError`, `JournalError`. After an error no ref has changed.
+    Raise `GitError`, `JournalError`. Raise `InvalidRepository` if the path has other content, or a history of
+    another journal or grouping. After an error, no ref has changed.
     """
     last = journal.last_seq() if until is None else until
     repository = Repository.open_bare(path)
@@ -146,10 +147,11 @@ def export_history(
 
 
 class CommitIndex:
-    """Finds the commit of a row: in this stream a mark, before it an id that the repository tells.
+    """Finds the commit of a row: the mark of a commit in this stream, or the id of an earlier commit in the
+    repository.
 
     - ``head``: the last commit before the stream, empty if there is none.
-    - ``until``: the row after which most rows of the stream are.
+    - ``until``: a row number; most rows of the stream come after it.
     """
 
     def __init__(self, repository: Repository, head: str, until: int) -> None:
@@ -157,7 +159,7 @@ class CommitIndex:
         self._head = head
         self._until = until
         self._marks = array("q")
-        """The mark of each row from ``until`` on, 0 if it is in no commit of the stream."""
+        """The mark of each row from ``until`` on, 0 if no commit of the stream has it."""
         self._opened: dict[int, int] = {}
         self._earlier: _EarlierCommits | None = None
 
@@ -210,7 +212,7 @@ class _EarlierCommits:
 
 
 class Group:
-    """Versions of one session that become one commit: ``rows``, and the newest one of each path."""
+    """Versions of one session that become one commit: ``rows``, and the newest version of each path."""
 
     def __init__(self, session: str) -> None:
         self.session = session
@@ -229,7 +231,8 @@ class Group:
         self._folders.update(_folders_of(path))
 
     def collides_with(self, path: str) -> bool:
-        """Whether the group has the file at ``path``, one beneath it, or one that it would lie beneath."""
+        """Whether the group has the file at ``path``, a file beneath it, or a file at one of its parent
+        folders."""
         return (
             path in self.heads
             or path in self._folders
@@ -238,11 +241,11 @@ class Group:
 
 
 class Groups:
-    """The groups that are not commits yet.
+    """The groups that are not committed yet.
 
-    A session's commit is made when it ends, or before another session writes one of its paths, so that the
-    versions of every path are in order. The decision depends only on the rows, never on when an export began
-    or ended.
+    A session's commit is written when the session ends, or before another session writes one of its paths. So
+    the versions of every path are in order. The decision depends only on the rows, not on the start or end of
+    an export.
     """
 
     def __init__(self) -> None:
@@ -279,7 +282,7 @@ class Groups:
         return self._take([group]) if len(group.rows) >= _MAX_GROUP else []
 
     def close_ended(self, row: Row) -> list[Group]:
-        """Remove and return the group of the session that ends with ``row``."""
+        """Remove and return the group of the session that ``row`` ends."""
         ends = row.zone == "session" and row.version is not None and session_status(row) in ENDED
         return self._take([self._open[row.path]] if ends and row.path in self._open else [])
 
@@ -308,14 +311,16 @@ def _folders_of(path: str) -> list[str]:
 
 
 class _State(NamedTuple):
-    """Where an export continues: after row ``until``, with open groups whose first rows are ``opened``."""
+    """The point at which an export continues: after row ``until``, with open groups whose first rows are
+    ``opened``."""
 
     until: int = 0
     opened: tuple[int, ...] = ()
 
 
 def _read_state(journal: Journal, repository: Repository, head: str, per: Grouping) -> _State:
-    """Return the state at ``head``. Raise `InvalidRepository` if it is of another journal or grouping."""
+    """Return the state at ``head``. Raise `InvalidRepository` if it belongs to another journal or
+    grouping."""
     if not head:
         return _State()
     trailers = trailers_of(repository.message(head))
@@ -332,7 +337,7 @@ def _read_state(journal: Journal, repository: Repository, head: str, per: Groupi
 
 
 class _Export:
-    """One export into ``stream``, on top of ``heads``, the commits of the branch and of the notes."""
+    """One export into ``stream``, on top of ``heads``, the newest commits of the branch and of the notes."""
 
     def __init__(
         self,
@@ -425,7 +430,7 @@ class _Export:
             return FileChange(path, None)
         is_file = row.zone == "file"
         if is_file and not is_text(row):
-            # Its bytes are kept only for a while, so a later export would differ.
+            # Its bytes are only kept for a while, so a later export would differ.
             self._leave_out(row, "not_kept")
             return FileChange(path, None)
         data = self._read_document(row) if row.zone in DOCUMENTS else verified_content(self._journal, row)
@@ -489,7 +494,7 @@ class _Export:
         self.refused += 1
 
     def _note_revert(self, row: Row) -> None:
-        """Add a note to the commits of the versions that ``row`` reverts or brings back."""
+        """Add a note to the commits of the versions that ``row`` reverts or restores."""
         notes = {}
         for name, what in (("took", "Reverted"), ("gave", "Brought back")):
             for number in get_ints(row.detail, name):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from watchroom.features.tasks.files import TaskFiles
 
 IMPORT: Final = "import_git"
-"""The tool of the rows of imported files, whose details have the ``commit`` and the ``blob``."""
+"""The tool of the rows of imported files. Their details have the ``commit`` and the ``blob``."""
 MAX_FILES: Final = 10_000
 MAX_BYTES: Final = 200 * 1024 * 1024
 _CHUNK: Final = 500
@@ -31,20 +31,20 @@ _EXECUTABLE: Final = b"100755"
 _FILES: Final = (b"100644", _EXECUTABLE)
 
 ImportReason: TypeAlias = Literal["link", "submodule", "name", "bytes", "size", "too_many", "exists"]
-"""Why a file is not imported.
+"""The reason why a file is not imported.
 
 - ``link``, ``submodule``: it is not a regular file.
 - ``name``: its name is not allowed as a path.
-- ``bytes``: it is not text. Only tasks have other files.
+- ``bytes``: it is not text. Only tasks can have such files.
 - ``size``: it is larger than 10 MB.
 - ``too_many``: there are more than 10,000 files, or more than 200 MB.
-- ``exists``: something else is at its path.
+- ``exists``: its path already exists with other content.
 """
 _KINDS: Final[Mapping[bytes, ImportReason]] = {b"120000": "link", b"160000": "submodule"}
 
 
 class Omitted(NamedTuple):
-    """A file that was not imported, and why."""
+    """A file that was not imported, and the reason."""
 
     path: str
     reason: ImportReason
@@ -63,8 +63,8 @@ class Imported(NamedTuple):
     """The result of importing ``commit``.
 
     - ``versions``: the number of new versions.
-    - ``conflicts``: the number of conflicts, where another text was there.
-    - ``unchanged``: the number of files that were there with the same text.
+    - ``conflicts``: the number of conflicts, for paths with another text.
+    - ``unchanged``: the number of files that already existed with the same text.
     - ``omitted``: the files that were not imported.
     """
 
@@ -80,7 +80,7 @@ def import_shared(store: Store, path: str, actor: str, revision: str = "HEAD") -
 
     - ``store``: the store of the workspace.
     - ``path``: the repository.
-    - ``actor``: who imports.
+    - ``actor``: the actor of the import.
     - ``revision``: the commit, default HEAD.
 
     Raise `InvalidRepository`, `GitError`, `JournalError`.
@@ -123,8 +123,8 @@ def import_shared(store: Store, path: str, actor: str, revision: str = "HEAD") -
 def import_into_task(files: TaskFiles, task: str, path: str, actor: str, revision: str = "HEAD") -> Imported:
     """Import the commit ``revision`` of the repository at ``path`` into the folder of ``task``.
 
-    Files become versions by ``actor``. Files that exist stay as they are. Raise the errors of
-    `import_shared`, and `TaskNotFound`, `OtherMachine`, `TaskQuotaExceeded`.
+    Files become versions by ``actor``. Existing files are not changed. Raise the errors of `import_shared`,
+    and `TaskNotFound`, `OtherMachine`, `TaskQuotaExceeded`.
     """
     repository, commit = _find_commit(path, revision)
     omitted: list[Omitted] = []
@@ -149,7 +149,7 @@ def _message(repository: Repository, commit: str) -> str:
 
 
 def _read_files(repository: Repository, commit: str, omitted: list[Omitted]) -> Iterator[CommittedFile]:
-    """Yield the files of ``commit``. Append those that cannot be imported to ``omitted``."""
+    """Yield the files of ``commit``. Append files that cannot be imported to ``omitted``."""
     wanted: list[tuple[str, str, bool]] = []
     total = 0
     for entry in repository.read("ls-tree", "-r", "-z", "-l", "--full-tree", commit).split(b"\0"):

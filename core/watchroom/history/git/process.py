@@ -43,8 +43,8 @@ class Repository:
 
     @classmethod
     def open_bare(cls, path: str) -> Repository:
-        """Return the bare repository at ``path``; create it if nothing is there. Raise `InvalidRepository`,
-        `GitError`."""
+        """Return the bare repository at ``path``. Create it if the path does not exist. Raise
+        `InvalidRepository`, `GitError`."""
         repository = cls(path)
         if not os.path.exists(path) or (os.path.isdir(path) and not os.listdir(path)):
             repository.ask("init", "--quiet", "--bare", "--template=", "--initial-branch=main")
@@ -102,7 +102,7 @@ class Repository:
         return self.read("cat-file", "commit", commit).decode("utf-8", "replace").partition("\n\n")[2]
 
     def update_refs(self, commands: Sequence[str]) -> None:
-        """Run ``commands`` of ``git update-ref --stdin``, all or none. Raise `GitError`."""
+        """Run ``commands`` of ``git update-ref --stdin`` atomically. Raise `GitError`."""
         self.ask("update-ref", "--stdin", given="".join(f"{each}\n" for each in commands).encode())
 
 

@@ -1,7 +1,7 @@
 """A branch of seals: a file with the newest seal of each workspace, and earlier seals in earlier commits.
 
 Only objects and one ref are written. No work tree, index, checked-out branch, or branch with other files is
-touched. Nothing is pushed.
+touched, and nothing is pushed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _IDENTITY: Final = ("-c", "user.name=Watchroom", "-c", f"user.email=watchroom@{D
 class SealBranch:
     """The seals on the branch ``name`` of the repository at ``path``.
 
-    May be used from any thread and by several processes: a commit is made only on top of the one that was
+    May be used from any thread and by several processes: a commit is only added on top of the commit that was
     read.
     """
 
@@ -36,7 +36,7 @@ class SealBranch:
 
     @property
     def place(self) -> str:
-        """The name of the branch and its repository, for people."""
+        """The display name of the branch and its repository."""
         return f"{self._path} ({self._name})"
 
     def read(self, workspace: str) -> list[SignedSeal]:
@@ -60,8 +60,8 @@ class SealBranch:
     def add(self, signed: SignedSeal) -> None:
         """Commit ``signed`` as the file of its workspace.
 
-        Raise `InvalidRepository` if the branch is checked out or has other files; `GitError`, also if another
-        process committed at the same moment.
+        Raise `InvalidRepository` if the branch is checked out or has other files. Raise `GitError`, also if
+        another process committed at the same moment.
         """
         repository = Repository.find(self._path)
         ref = check_ref(repository, self._name)

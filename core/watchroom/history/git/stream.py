@@ -1,4 +1,4 @@
-"""Rows as git has them: paths, authors, dates, messages, and the stream that `git fast-import` reads. Pure.
+"""Rows in git's form: paths, authors, dates, messages, and the stream for `git fast-import`. Pure.
 
 Texts of agents are made safe: no path leads out of the tree or into git's own files, and no name or message
 leaves its line.
@@ -23,22 +23,22 @@ UNTIL: Final = "Watchroom-Until"
 OPEN: Final = "Watchroom-Open"
 """The trailer with the first row of each session that was open at that row."""
 GROUPING: Final = "Watchroom-Per"
-"""The trailer that says whether each version or each session has a commit."""
+"""The trailer that records whether there is a commit for each version or for each session."""
 FILE_MODES: Final = ("100644", "100755")
-"""The modes of a file that is not executable, and of an executable one."""
+"""The modes of a non-executable file, and of an executable file."""
 _MAX_VALUE: Final = 1200
-"""Characters of a trailer or a note."""
+"""Maximum characters of a trailer or a note."""
 DOMAIN: Final = "watchroom.invalid"
 COMMITTER: Final = f"Watchroom <watchroom@{DOMAIN}>"
 TASKS: Final = "tasks"
-"""The folder of the tree with a folder for each task."""
+"""The folder in the tree with a folder for each task."""
 MAX_MESSAGE: Final = 4000
-"""Characters of a message."""
+"""Maximum characters of a message."""
 MAX_SUBJECT: Final = 200
 _LAST_SECOND: Final = 253_402_300_799
 _UNKNOWN: Final = "unknown"
 _SHORT_NAMES: Final = re.compile(r"g[^/]*~\d+(\..*)?")
-"""Windows' short names of git's own files."""
+"""Matches Windows' short names of git's own files."""
 _OWN_NAMES: Final = frozenset({".git", ".gitmodules"})
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
@@ -67,7 +67,7 @@ class CommitText(NamedTuple):
     trailers: Sequence[tuple[str, str]]
 
     def render(self) -> bytes:
-        """Return the message in UTF-8. The trailers are a separate paragraph, so that no text of an agent is
+        """Return the message in UTF-8. The trailers are a separate paragraph, so that no text by an agent is
         read as a trailer."""
         lines = [f"{name}: {one_line(value, _MAX_VALUE)}" for name, value in self.trailers]
         parts = (self.subject, message_text(self.body), "\n".join(lines))
@@ -103,7 +103,7 @@ def render_commit(
 
 
 def render_note(ref: str, text: CommitText, notes: Mapping[str, str], parent: str = "") -> bytes:
-    """Return a commit on ``ref`` that adds ``notes``, texts by the id or mark of a commit."""
+    """Return a commit on ``ref`` that adds ``notes``: texts by the id or mark of a commit."""
     lines = [render_commit(ref, text, (), parent=parent)[:-1]]
     for commit, note in notes.items():
         data = (one_line(note, _MAX_VALUE) + "\n").encode()
@@ -140,7 +140,7 @@ def parse_rows(text: str) -> list[tuple[int, int]]:
 
 
 def session_of(row: Row) -> str:
-    """Return the session (``AGENT/SESSION``) whose call made ``row``, empty if none did."""
+    """Return the session (``AGENT/SESSION``) whose call wrote ``row``, empty if there is none."""
     call = row.detail.get("call")
     session = call.partition("/")[0] if isinstance(call, str) else ""
     return f"{row.actor}/{session}" if session else ""
@@ -159,7 +159,7 @@ def tree_path(zone: Zone, path: str) -> str | None:
 def is_safe_path(path: str) -> bool:
     """Whether git can check ``path`` out safely on every file system.
 
-    It must be beneath the root, and no spelling of it may be one of git's own files.
+    It must be beneath the root, and no variant of its spelling may be one of git's own files.
     """
     try:
         path.encode()
@@ -195,19 +195,19 @@ def _escape(character: str) -> str:
 
 @lru_cache(maxsize=1024)
 def author(actor: str) -> str:
-    """Return ``actor`` as the author of a commit."""
+    """Return ``actor`` in git's form of a commit's author."""
     name = one_line(actor, MAX_SUBJECT, "<>").strip(" .,:;\"'") or _UNKNOWN
     return f"{name} <{'.'.join(name.replace(':', '.').split())}@{DOMAIN}>"
 
 
 def date(time: int) -> str:
-    """Return ``time`` (nanoseconds since the epoch) as a date of git, in UTC."""
+    """Return ``time`` (nanoseconds since the epoch) in git's date format, in UTC."""
     return f"{min(max(time // 10**9, 0), _LAST_SECOND)} +0000"
 
 
 def one_line(text: str, limit: int, without: str = "") -> str:
-    """Return the first ``limit`` characters of ``text`` as one line of visible characters, without those in
-    ``without``."""
+    """Return the first ``limit`` characters of ``text`` as one line of visible characters. ``without``:
+    characters to leave out."""
     shown = "".join(" " if _is_hidden(each) else each for each in text[: 4 * limit] if each not in without)
     return " ".join(shown.split())[:limit]
 

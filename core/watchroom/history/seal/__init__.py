@@ -1,7 +1,7 @@
-"""Tamper evidence: seals, which are signed roots of a Merkle tree over the rows, and what compares them.
+"""Tamper evidence: seals, which are signed roots of a Merkle tree over the rows, and their verification.
 
-Changes to rows before the newest seal are detected. A user who can write the journal can also seal it anew;
-only copies of seals kept elsewhere show that (`Anchors`). No commit waits for a seal.
+Changes to rows before the newest seal are detected. A user who can write the journal can also write new
+seals; only copies of seals in other places reveal that (`Anchors`). No commit waits for a seal.
 """
 
 from watchroom.errors import NotPublished

@@ -1,7 +1,8 @@
-"""What is kept outside the journal, so that a journal that was written anew is detected.
+"""Data outside of the journal, with which a rewritten journal is detected.
 
-Anchors are copies of seals: in this user's state folder, in a folder that the user publishes to, and in
-signed decisions. The state folder also has the pinned keys of machines, and the row that closed a workspace.
+Anchors are copies of seals: in this user's state folder, in the folder to which the user publishes seals, and
+in signed decisions. The state folder also has the pinned keys of machines, and the row that closed a
+workspace.
 """
 
 from __future__ import annotations
@@ -26,20 +27,20 @@ from watchroom.model import ANSWER, Row
 from watchroom.platform.files import replace_durably
 
 AnchorKind: TypeAlias = Literal["state", "place", "published", "git", "given", "decision"]
-"""Where an anchor is kept.
+"""The place of an anchor.
 
 - ``state``: in the state folder, by the workspace's id.
 - ``place``: in the state folder, by the place of the workspace.
-- ``published``: in the folder that the user publishes to.
+- ``published``: in the folder to which the user publishes seals.
 - ``git``: on a branch.
-- ``given``: in a file that the person who verifies names.
-- ``decision``: in a decision that a person signed.
+- ``given``: in a file given by the verifying person.
+- ``decision``: in a decision signed by a person.
 """
 FINGERPRINT: Final = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
 SEAL_FOLDER: Final = "checkpoints"
 """The folder of seals in the state folder."""
 _MAX_ANSWERS: Final = 100
-"""Signed answers to read, newest first. Each covers all rows before it."""
+"""Maximum number of signed answers that are read, newest first. Each covers all rows before it."""
 _PINNED_ROW: Final = re.compile(r"([1-9][0-9]{0,17}) ([0-9a-f]{64})\n")
 _MAX_PIN_BYTES: Final = 200
 _MAX_KEYS_BYTES: Final = 64 * 1024
@@ -47,7 +48,7 @@ _log = logging.getLogger("watchroom")
 
 
 class Anchor(NamedTuple):
-    """A copy of a seal outside the rows: its kind, its file (or where else it is), and the seal."""
+    """A copy of a seal outside of the rows: its kind, its file or other place, and the seal."""
 
     kind: AnchorKind
     path: str
@@ -59,7 +60,7 @@ class Anchors:
 
     - ``state``: the state folder.
     - ``place``: the folder of the workspace, or the address of its database.
-    - ``published``: the folder to publish to, as ``ID.txt``; empty for none.
+    - ``published``: the folder for published seals, as ``ID.txt``; empty for none.
     """
 
     def __init__(self, state: str, place: str, published: str = "") -> None:
@@ -78,15 +79,15 @@ class Anchors:
         return [Anchor(kind, path, signed) for kind, path, signed in found if signed is not None]
 
     def newest_of(self, workspace: str) -> SignedSeal | None:
-        """Return the kept seal of ``workspace`` that covers most rows."""
+        """Return the stored seal of ``workspace`` that covers the most rows."""
         found = [each.signed for each in self.read(workspace)]
         mine = [each for each in found if each.seal.workspace == workspace]
         return max(mine, key=lambda each: each.seal.size, default=None)
 
     def keep(self, signed: SignedSeal) -> None:
-        """Keep ``signed``, which must continue the seals kept before. Raise OSError.
+        """Store ``signed``, which must continue the earlier stored seals. Raise OSError.
 
-        An anchor that another workspace left at this place stays.
+        An anchor of another workspace at this place is not overwritten.
         """
         workspace = signed.seal.workspace
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
@@ -103,9 +104,9 @@ class Anchors:
         return None if known is None or known.seal.workspace == workspace else known
 
     def forget_replaced(self, workspace: str) -> None:
-        """Give this place to ``workspace`` if another workspace has it. Raise OSError.
+        """Assign this place to ``workspace`` if another workspace has it. Raise OSError.
 
-        The anchor of the other workspace by its id stays.
+        The other workspace's anchor by id is kept.
         """
         if self.find_replaced(workspace) is None:
             return
@@ -116,7 +117,7 @@ class Anchors:
             replace_durably(self._place, mine.text.encode("ascii"))
 
     def forget_place(self) -> None:
-        """Forget which workspace has this place, because it is removed. Raise OSError."""
+        """Forget which workspace has this place, because the workspace is being removed. Raise OSError."""
         with suppress(FileNotFoundError):
             os.unlink(self._place)
 
@@ -128,16 +129,16 @@ class Anchors:
 
 
 class KeyPins:
-    """The pinned keys (fingerprints) of the machines that seal, by workspace, in the folder ``state``.
+    """The pinned keys (fingerprints) of sealing machines, by workspace, in the folder ``state``.
 
-    The first key of a machine is trusted and pinned. Later ones are reported.
+    The first key of a machine is trusted and pinned. Later keys are reported.
     """
 
     def __init__(self, state: str) -> None:
         self._folder = os.path.join(state, SEAL_FOLDER)
 
     def read(self, workspace: str) -> frozenset[str] | None:
-        """Return the keys pinned for ``workspace``, None if none were ever pinned. Raise OSError."""
+        """Return the keys pinned for ``workspace``, None if no keys were ever pinned. Raise OSError."""
         try:
             with open(self._file(workspace), "rb") as file:
                 lines = file.read(_MAX_KEYS_BYTES).decode("ascii", "replace").splitlines()
@@ -146,7 +147,7 @@ class KeyPins:
         return frozenset(each for each in lines if FINGERPRINT.fullmatch(each))
 
     def add(self, workspace: str, fingerprints: AbstractSet[str]) -> None:
-        """Pin ``fingerprints`` for ``workspace``, beside those pinned before. Raise OSError."""
+        """Pin ``fingerprints`` for ``workspace``, in addition to earlier pins. Raise OSError."""
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         known = self.read(workspace) or frozenset()
         lines = "".join(f"{each}\n" for each in sorted(known | fingerprints))
@@ -157,10 +158,10 @@ class KeyPins:
 
 
 class EnrolmentPin:
-    """The row by which people closed the workspace at ``place``, as the folder ``state`` has it.
+    """The row with which people closed the workspace at ``place``, pinned in the folder ``state``.
 
     Anyone who can write to the journal can delete all enrolments. The workspace would then be open again, and
-    anybody's decisions would count. Therefore that row is pinned outside the journal, by place.
+    decisions of anybody would count. Therefore this row is pinned outside of the journal, by place.
     """
 
     def __init__(self, state: str, place: str) -> None:
@@ -213,8 +214,8 @@ def read_seal_file(path: str) -> SignedSeal:
 def read_decision_anchors(journal: Journal, find_flaw: Callable[[Row], str]) -> Iterator[Anchor]:
     """Yield the seals that people signed with their newest answers. Raise `JournalError`.
 
-    Anyone who writes the journal anew and seals it with this machine's key cannot make these signatures.
-    Answers with a flaw by ``find_flaw`` are skipped.
+    A person who rewrites the journal and seals it with this machine's key cannot create these signatures.
+    Answers with a flaw according to ``find_flaw`` are skipped.
     """
     newest = journal.rows_before(
         journal.last_seq() + 1, limit=_MAX_ANSWERS, only=RowFilter(tool=ANSWER, outcome="ok")

@@ -13,7 +13,7 @@ from watchroom.kernel.journal import Journal
 from watchroom.kernel.rules.seal_note import Seal, SignedSeal
 
 PUBLISH_SECONDS: Final = 60
-"""The minimum of seconds between two published seals. Of several, the newest is published."""
+"""Minimum seconds between two published seals. Only the newest seal is published."""
 _log = logging.getLogger("watchroom")
 
 
@@ -22,20 +22,20 @@ class SealTarget(Protocol):
 
     @property
     def place(self) -> str:
-        """The name of the place, for people."""
+        """The display name of the place."""
 
     def newest(self, workspace: str) -> SignedSeal | None:
-        """Return the newest seal of ``workspace`` (its id) there. Raise `WatchroomError`."""
+        """Return the newest seal of ``workspace`` (its id) at this place. Raise `WatchroomError`."""
 
     def add(self, signed: SignedSeal) -> None:
-        """Add ``signed``, within a bounded time. Raise `WatchroomError`."""
+        """Add ``signed``, with a timeout. Raise `WatchroomError`."""
 
 
 class Publisher:
     """Publishes seals of ``journal`` to ``target``. Must be used by one thread at a time.
 
-    ``newest`` returns the newest seal. If the journal does not continue the seal at the target, nothing more
-    is published: that seal is evidence.
+    ``newest``: returns the newest seal. If the journal does not continue the seal at the target, no further
+    seals are published: the old seal is evidence.
     """
 
     def __init__(self, journal: Journal, target: SealTarget, newest: Callable[[], SignedSeal | None]) -> None:
@@ -45,13 +45,13 @@ class Publisher:
         self._published: SignedSeal | None = None
         self._tried_at: float | None = None
         self._has_failed = False
-        """Whether the last attempt failed, which is logged once."""
+        """Whether the last attempt failed. A failure is logged once."""
         self._has_ended = False
 
     def publish_due(self, *, at_once: bool = False) -> None:
         """Publish the newest seal unless it is published or the last attempt was less than a minute ago.
 
-        With ``at_once`` only a failed attempt is waited for. A failure is logged once and retried. Raise
+        With ``at_once``, wait only after a failed attempt. A failure is logged once and retried. Raise
         OSError.
         """
         if self._has_ended:
@@ -94,5 +94,6 @@ class Publisher:
     def _continues(self, known: Seal) -> bool:
         tree = open_tree(self._journal, known.seq)
         read_rows(self._journal, tree, known.seq)
-        # Row numbers are not compared: version 0.2.0 wrote a token's, which members of a server cannot read.
+        # Row numbers are not compared: version 0.2.0 wrote the number of a token's row, which members of a
+        # server cannot read.
         return (tree.size, tree.root()) == (known.size, known.root)

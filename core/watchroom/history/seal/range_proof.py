@@ -1,7 +1,7 @@
-"""Proofs for third parties that rows are in a journal, unchanged, and that none of a range is missing.
+"""Proofs for third parties that rows are in a journal, unchanged, and that no row of a range is missing.
 
-A proof has the rows of the range, and the hashes of the seal's tree before and after them. `verify_report`
-checks it with only Python and ssh-keygen.
+A proof has the rows of the range, and the hashes of the seal's tree before and after the range.
+`verify_report` checks it with only Python and ssh-keygen.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from watchroom.model import Json, Row
 FORMAT: Final = "watchroom-proof/1"
 MAX_ROWS: Final = 10_000
 MAX_CONTENT: Final = 64 * 1024 * 1024
-"""Characters of the contents in one proof."""
+"""Maximum characters of all contents in a proof."""
 _BATCH: Final = 5_000
 
 
 @dataclass(slots=True)
 class _Collected:
-    """What was read up to the seal.
+    """The data that was read up to the seal.
 
     - ``start``: the tree before the range.
     - ``rows``: the rows of the range, with their contents.

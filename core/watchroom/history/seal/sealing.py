@@ -1,4 +1,4 @@
-"""The seals of one open workspace: written, published and verified."""
+"""The seals of one open workspace: writes, publishes and verifies them."""
 
 from __future__ import annotations
 
@@ -58,12 +58,13 @@ class Sealing:
         self._writer = SealWriter(journal, commit, self._anchors, self._find_signer)
 
     def sign_with(self, signer: Callable[[], Signer | None]) -> None:
-        """Sign seals with what ``signer`` returns while its key is unlocked and enrolled, else with the key
-        of this machine."""
+        """Sign seals with the signer that ``signer`` returns, while its key is unlocked and enrolled.
+        Otherwise sign with this machine's key."""
         self._signer = signer
 
     def publish_to(self, folder: str, branch: SealBranch | None = None) -> None:
-        """Keep the newest seal in ``folder`` as ``ID.txt`` (empty: nowhere), and publish it to ``branch``."""
+        """Store the newest seal in ``folder`` as ``ID.txt`` (empty: no folder), and publish it to
+        ``branch``."""
         self._published = folder
         self._branch = branch
         if branch is not None:
@@ -74,7 +75,7 @@ class Sealing:
         self._publishers.append(Publisher(self._journal, target, self._newest_anchor))
 
     def write_due(self, closing: Event, *, at_once: bool = False) -> Row | None:
-        """Write a seal if one is due (see `SealWriter.write_due`), and publish what is due. Raise
+        """Write a seal if one is due (see `SealWriter.write_due`), and publish it if that is due. Raise
         `JournalError`, `WorkspaceLocked`, OSError."""
         self._is_following = True
         row = self._writer.write_due(closing, at_once=at_once)
@@ -87,7 +88,7 @@ class Sealing:
     def write_last(self) -> None:
         """Write and publish the last seal before the workspace closes, if this process followed the journal.
 
-        Errors are logged: the next process that opens the workspace writes the seal.
+        Errors are only logged, because the next process that opens the workspace writes the seal.
         """
         try:
             self._writer.write_last()
@@ -97,8 +98,7 @@ class Sealing:
             _log.exception("the last seal could not be written")
 
     def newest(self) -> SignedSeal | None:
-        """Return the newest seal among the rows, not checked; None if there is none. Raise
-        `JournalError`."""
+        """Return the newest seal among the rows, unverified; None if there is none. Raise `JournalError`."""
         return next((each.signed for each in read_seals(self._journal, limit=1)), None)
 
     def newest_body(self) -> str:
@@ -113,15 +113,15 @@ class Sealing:
         *,
         against: SealBranch | None = None,
     ) -> SealReport:
-        """Compare all rows with all seals: among the rows, in the state folder, in signed decisions, and
-        published ones.
+        """Compare all rows with all seals: seals in rows, in the state folder and in signed decisions, and
+        published seals.
 
-        - ``given``: more seals to compare with.
-        - ``on_progress``: called with the last row that was read, and the last row of the journal.
-        - ``against``: a branch with more seals.
+        - ``given``: additional seals to compare with.
+        - ``on_progress``: called with the number of the last row read so far, and of the journal's last row.
+        - ``against``: a branch with additional seals.
 
-        If nothing shows tampering and no machine's key is pinned yet, pin the keys of the machines that
-        sealed here. Raise `JournalError`, OSError; `WatchroomError` if ``against`` cannot be read.
+        If there is no sign of tampering, and no machine's key is pinned yet, pin the keys of the machines
+        that sealed here. Raise `JournalError`, OSError; `WatchroomError` if ``against`` cannot be read.
         """
         workspace = find_id(self._journal)
         known = [*read_decision_anchors(self._journal, self._people.find_flaw)]
@@ -143,7 +143,7 @@ class Sealing:
         return report._replace(missing=tuple(missing))
 
     def trust_key(self, fingerprint: str) -> None:
-        """Pin the machine's key with that ``fingerprint``: seals that it signs are no longer reported. Raise
+        """Pin the machine key with this ``fingerprint``, so that its seals are no longer reported. Raise
         `JournalError`, OSError."""
         workspace = find_id(self._journal)
         if self._pins.read(workspace) is None:
@@ -151,12 +151,11 @@ class Sealing:
         self._pins.add(workspace, {fingerprint})
 
     def find_replaced(self) -> SignedSeal | None:
-        """Return the seal that another workspace left at this place, None if there is none. Raise
-        `JournalError`."""
+        """Return the seal of another workspace at this place, None if there is none. Raise `JournalError`."""
         return self._anchors().find_replaced(find_id(self._journal))
 
     def forget_replaced(self) -> None:
-        """Forget the seal and the enrolments that another workspace left at this place. Raise `JournalError`,
+        """Forget the seal and the enrolments of another workspace at this place. Raise `JournalError`,
         OSError."""
         self._anchors().forget_replaced(find_id(self._journal))
         EnrolmentPin(self._state, self._place).forget()
@@ -164,8 +163,8 @@ class Sealing:
             self._commit(Note(SYSTEM, PEOPLE_FORGOTTEN, *LOST_PLACE))
 
     def has_lost_people(self) -> bool:
-        """Whether the row by which people closed this workspace is missing or changed. Raise `JournalError`,
-        OSError."""
+        """Whether the row with which people closed this workspace is missing or changed. Raise
+        `JournalError`, OSError."""
         return EnrolmentPin(self._state, self._place).is_broken(self._journal)
 
     def _pin_machines(self, workspace: str) -> None:
@@ -173,7 +172,8 @@ class Sealing:
             self._pins.add(workspace, machines)
 
     def _find_machines(self) -> frozenset[str]:
-        """Return the keys of this machine and of all that sealed; none if signatures cannot be checked."""
+        """Return the keys of this machine and of all machines that sealed; empty if signatures cannot be
+        checked."""
         own = machine_signer(self._state)
         if own is None:
             return frozenset()

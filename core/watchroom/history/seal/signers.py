@@ -1,4 +1,4 @@
-"""Who signs seals: enrolled people with their keys, and machines."""
+"""The signers of seals: enrolled people with their keys, and machines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KEY_BYTES: Final = 32
 class Signers:
     """The signers of one journal's seals.
 
-    - ``people``: the enrolled people, with the rows between which each key was theirs.
+    - ``people``: the enrolled people, with the rows between which they held each key.
     - ``machines``: the fingerprints of the trusted machines.
     """
 
@@ -32,20 +32,22 @@ class Signers:
         self._terms: dict[str, list[tuple[int, str]]] = {}
 
     def find_person(self, fingerprint: str, seq: int) -> str:
-        """Return whose key it was when row ``seq`` was made, empty if nobody's. Raise `JournalError`."""
+        """Return the person who held the key when row ``seq`` was written, empty if nobody did. Raise
+        `JournalError`."""
         terms = self._terms_of(fingerprint)
         return next((person for since, person in reversed(terms) if since < seq), "")
 
     def find_owner(self, fingerprint: str) -> str:
-        """Return who last had the key, at any time; empty if nobody had. Raise `JournalError`."""
+        """Return the last person who held the key, at any time; empty if there is none. Raise
+        `JournalError`."""
         return next((person for _, person in reversed(self._terms_of(fingerprint)) if person), "")
 
     def is_machine(self, fingerprint: str) -> bool:
-        """Whether it is the key of a trusted machine."""
+        """Whether the key belongs to a trusted machine."""
         return fingerprint in self._machines
 
     def machines_of(self, recorded: Iterable[RecordedSeal]) -> set[str]:
-        """Return the keys that signed ``recorded`` and never were a person's. Raise `JournalError`."""
+        """Return the keys that signed ``recorded`` and were never held by a person. Raise `JournalError`."""
         found: set[str] = set()
         for each in recorded:
             try:
@@ -63,10 +65,8 @@ class Signers:
 
 
 def read_fingerprint(signed: SignedSeal) -> str:
-    """Return the fingerprint of the key that signed it. Raise `InvalidSignature`.
-
-    It is empty if the seal is unsigned.
-    """
+    """Return the fingerprint of the key that signed ``signed``; empty if it is unsigned. Raise
+    `InvalidSignature`."""
     if not signed.signature:
         return ""
     key = parse_signing_key(signed.signature)
@@ -77,8 +77,8 @@ def read_fingerprint(signed: SignedSeal) -> str:
 def machine_signer(state: str) -> Signer | None:
     """Return the signer with this machine's key in the folder ``state``; create the key if it is missing.
 
-    The key signs while no person's key is unlocked. It has no passphrase, so anything that runs as this user
-    can use it. It shows whose machine made a seal to those who already know the public key.
+    The key signs while no person's key is unlocked. It has no passphrase, so any program of this user can use
+    it. A seal with this signature proves its machine to people who already know the public key.
 
     Return None while another process writes the key. Raise OSError.
     """
@@ -91,6 +91,6 @@ def machine_signer(state: str) -> Signer | None:
     with open(path, "rb") as file:
         private = file.read(_KEY_BYTES + 1)
     if len(private) != _KEY_BYTES:
-        # Another process is writing the key: the next seal is signed.
+        # Another process is writing the key. The next seal will be signed.
         return None
     return KeySigner(private)

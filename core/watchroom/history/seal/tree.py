@@ -1,4 +1,4 @@
-"""The Merkle tree over a journal's rows, with snapshots so that reading need not start at row 1."""
+"""The Merkle tree over a journal's rows. With a snapshot, the rows before it need not be read."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from watchroom.kernel.rules.row_leaf import has_leaf, hash_row
 from watchroom.model import Row
 
 FORM: Final = "tree/1"
-"""The form of snapshots. Change it whenever leaves or frontiers are computed differently."""
+"""The format of snapshots. Change it whenever leaves or frontiers are computed differently."""
 SNAPSHOT_ROWS: Final = 50_000
-"""Rows read without a seal after which a snapshot is kept."""
+"""Number of rows without a seal after which a snapshot is stored."""
 _NUMBER: Final = 8
 _log = logging.getLogger("watchroom")
 
 
 class JournalTree:
-    """The tree over the rows of a journal up to ``seq``, a row with a leaf."""
+    """The tree over the rows of a journal up to ``seq``, the last row with a leaf."""
 
     def __init__(self, tree: GrowingTree | None = None, seq: int = 0) -> None:
         self._tree = tree or GrowingTree()
@@ -47,7 +47,7 @@ class JournalTree:
         return self._tree.root()
 
     def add(self, row: Row) -> bool:
-        """Add ``row``, the next one. Return whether it became a leaf."""
+        """Add ``row``, the next row. Return whether it became a leaf."""
         self._seq = row.seq
         if not has_leaf(row):
             return False
@@ -56,7 +56,7 @@ class JournalTree:
         return True
 
     def keep(self, journal: Journal) -> None:
-        """Keep a snapshot of this tree at its last leaf. Raise `JournalError`."""
+        """Store a snapshot of this tree at its last leaf. Raise `JournalError`."""
         size, roots = self._tree.frontier
         row = journal.row(self._leaf_seq)
         if row is None:
@@ -69,8 +69,8 @@ def open_tree(journal: Journal, until: int | None = None) -> JournalTree:
     """Return the newest snapshot of the tree at or before row ``until`` (default: the last), else an empty
     tree.
 
-    Snapshots are checked for damage, and for being of this journal. They do not show that earlier rows are
-    unchanged: for that, start with an empty tree. Raise `JournalError`.
+    A snapshot is checked for damage, and for belonging to this journal. It does not prove that earlier rows
+    are unchanged. For that, start with an empty tree. Raise `JournalError`.
     """
     while (kept := journal.snapshots.newest(FORM, as_of=until)) is not None:
         tree = _load(journal, kept.seq, kept.data)
@@ -102,10 +102,10 @@ def read_rows(
     on_leaf: Callable[[Row], None] = lambda _: None,
     batch: int = 1000,
 ) -> bool:
-    """Read rows into ``tree`` up to row ``until``. Return whether all were read. Raise `JournalError`.
+    """Read rows into ``tree`` up to row ``until``. Return whether all rows were read. Raise `JournalError`.
 
     - ``is_running``: called before each batch; reading stops when it returns False.
-    - ``on_leaf``: called with each row after it became a leaf.
+    - ``on_leaf``: called with each row that became a leaf.
     """
     while tree.seq < until:
         if not is_running():

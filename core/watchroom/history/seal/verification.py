@@ -1,4 +1,4 @@
-"""Compares a journal with all of its seals: those among its rows, and the anchors kept elsewhere."""
+"""Compares a journal with all of its seals: seals in its rows, and anchors in other places."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from watchroom.model import is_of_journal
 FindingKind: TypeAlias = Literal[
     "changed", "truncated", "forked", "replaced", "signature", "signer", "machine"
 ]
-"""What shows tampering.
+"""A sign of tampering.
 
-- ``changed``: rows between two seals differ from what was sealed.
-- ``truncated``: the journal has fewer rows than were sealed.
-- ``forked``: after some row, the journal differs from the one that was sealed.
+- ``changed``: rows between two seals differ from the sealed rows.
+- ``truncated``: the journal has fewer rows than the seal.
+- ``forked``: after some row, the journal differs from the sealed journal.
 - ``replaced``: another workspace was sealed at this place.
 - ``signature``: a signature is wrong.
-- ``signer``: the key was not that person's when the seal was made.
-- ``machine``: the key of the signer is not known.
+- ``signer``: the person did not hold the key when the seal was written.
+- ``machine``: the key of the signer is unknown.
 """
 _BATCH: Final = 5_000
 
@@ -36,11 +36,11 @@ _BATCH: Final = 5_000
 class Finding(NamedTuple):
     """One sign of tampering.
 
-    - ``after``: the last row that is as it was sealed, 0 if none is.
-    - ``until``: the row of the first seal that does not agree; for an anchor, the last row that it covers.
-    - ``rows``, ``sealed``: the number of leaves that there are, and that were sealed.
-    - ``anchor``: the anchor that shows it, None if the journal's own rows do.
-    - ``key``, ``person``: the fingerprint of a signer who must not sign, and whose key it was.
+    - ``after``: the last row that still equals the sealed row, 0 if there is none.
+    - ``until``: the row of the first seal that does not match. For an anchor, the last row that it covers.
+    - ``rows``, ``sealed``: the number of existing leaves, and of sealed leaves.
+    - ``anchor``: the anchor that reveals it, None if the journal's own rows do.
+    - ``key``, ``person``: the fingerprint of a signer without permission, and the person who held the key.
     """
 
     kind: FindingKind
@@ -58,14 +58,14 @@ class SealReport(NamedTuple):
 
     - ``workspace``: the id of the workspace.
     - ``rows``: the number of leaves.
-    - ``newest``: the seal that agrees and covers most rows.
+    - ``newest``: the matching seal that covers the most rows.
     - ``signer``: the fingerprint of its signer; empty if it is unsigned or cannot be checked.
-    - ``person``: the person who had that key then.
+    - ``person``: the person who held this key when the seal was written.
     - ``is_machine``: whether the signer is a trusted machine.
     - ``since``: the number of rows after the newest seal.
-    - ``anchors``: the anchors that agree, the newest of each place.
+    - ``anchors``: the matching anchors, only the newest of each place.
     - ``findings``: signs of tampering.
-    - ``missing``: places that should have a seal and have none.
+    - ``missing``: places without the expected seal.
     """
 
     workspace: str = ""
@@ -100,8 +100,8 @@ def verify_seals(
     """Compare all rows of ``journal`` with its seals. No snapshot is trusted. Raise `JournalError`.
 
     - ``anchors``: returns the anchors of a workspace by its id.
-    - ``on_progress``: called with the last row that was read, and the last row of the journal.
-    - ``signers``: who may sign; None for anybody.
+    - ``on_progress``: called with the number of the last row read so far, and of the journal's last row.
+    - ``signers``: the allowed signers; None allows anybody.
     """
     workspace = find_id(journal)
     outside = [*anchors(workspace)]
@@ -139,17 +139,17 @@ class _Found:
     def __init__(self) -> None:
         self.size = 0
         self.states: dict[int, tuple[bytes, int]] = {0: (EMPTY_ROOT, 0)}
-        """For each size, the root and the row number of the last leaf."""
+        """For each size in leaves, the root and the row number of the last leaf."""
         self.next_leaves: dict[int, int] = {}
-        """For each size, the row number of the next leaf, if there is one."""
+        """For each size, the row number of the first leaf after it, if there is one."""
         self.of_journal: list[int] = []
-        """For each row about the journal itself, the number of leaves before it."""
+        """For each row about the journal itself, the number of leaves before the row."""
 
     def agrees(self, seal: Seal, workspace: str) -> bool:
-        """Whether the leaves are those of ``seal``.
+        """Whether the leaves match ``seal``.
 
         Version 0.2.0 wrote the number of the last row, which may be a token's. Tokens have no leaf, and
-        members of a server cannot read them. Therefore any number before the next leaf agrees.
+        members of a server cannot read them. Therefore any number before the next leaf is accepted.
         """
         root, last = self.states.get(seal.size, (b"", 0))
         if seal.workspace != workspace or seal.root != root or seal.seq < last:
@@ -187,7 +187,8 @@ def _read(journal: Journal, wanted: set[int], on_progress: Callable[[int, int], 
 def _of_others(workspace: str, outside: Sequence[Anchor]) -> tuple[list[Finding], list[Anchor]]:
     """Return the anchors of other workspaces as findings, and the anchors of this workspace.
 
-    Without an id, all anchors count as of this workspace: the row with the id may have been cut off.
+    Without an id, all anchors count as anchors of this workspace, because the row with the id may have been
+    cut off.
     """
     mine, others = [], []
     for each in outside:
@@ -209,9 +210,10 @@ def _find_changes(sealed: Sequence[SignedSeal], broken: Sequence[int]) -> list[F
 def _find_forks(
     found: _Found, own: Sequence[_Own], sealed: Sequence[SignedSeal], mine: Sequence[Anchor]
 ) -> list[Finding]:
-    # A seal among the rows that does not agree is a change and not a fork: the journal continues after it.
+    # A seal in the rows that does not match is a change and not a fork, because the journal continues after
+    # it.
     known = {each.signed.body for each in own} | {each.body for each in sealed}
-    # Seals that agree are of one journal: those with more leaves end at later rows.
+    # Matching seals belong to one journal: seals with more leaves end at later rows.
     states = sorted((each.seal.size, each.seal.seq) for each in sealed)
     findings: dict[tuple[str, str, FindingKind], Finding] = {}
     for each in sorted(mine, key=_size_of):
@@ -222,7 +224,7 @@ def _find_forks(
         after = states[before - 1][1] if before else 0
         kind: FindingKind = "truncated" if size > found.size else "forked"
         finding = Finding(kind, after, until, found.size, size, each)
-        # Of successive anchors the first says since when, and the last how many rows there were.
+        # Among successive anchors, the first shows the start, and the last shows the number of rows.
         key = each.kind, each.path, kind
         findings[key] = finding if kind == "truncated" else findings.get(key, finding)
     return [*findings.values()]
@@ -233,7 +235,7 @@ def _size_of(anchor: Anchor) -> int:
 
 
 def _check_signatures(own: Sequence[_Own], mine: Sequence[Anchor], signers: Signers | None) -> list[Finding]:
-    """Return wrong signatures and wrong signers, the first finding of each key."""
+    """Return wrong signatures and wrong signers, only the first finding for each key."""
     found: dict[tuple[FindingKind, str], Finding] = {}
     rows = {each.signed.text for each in own}
     kept = {each.signed.text: _Own(0, each.signed) for each in mine if each.signed.text not in rows}
@@ -260,6 +262,6 @@ def _find_signer(newest: SignedSeal, own: Sequence[_Own], signers: Signers | Non
         key = ""
     if signers is None or not key:
         return _Signer(key)
-    # A seal that is only an anchor was made after the last row that it covers.
+    # A seal that is only an anchor was written after the last row that it covers.
     seq = next((each.seq for each in own if each.signed.body == newest.body), newest.seal.seq + 1)
     return _Signer(key, signers.find_person(key, seq), signers.is_machine(key))

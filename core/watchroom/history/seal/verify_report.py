@@ -37,10 +37,11 @@ DECISIONS: Final[dict[str, set[str]]] = {
     "end_task": {"end_task"},
     "seen": {"mark_as_seen"},
 }
-"""For each effect of a row, the tools by which people may cause it."""
+"""For each effect of a row, the tools with which people can cause it."""
 OWNERS: Final = {"person", "settings"}
 FORMATS: Final = {"watchroom-decision/2", "watchroom-decision/1"}
-"""Decisions in the second format have no position. They count until somebody is enrolled in the first."""
+"""The accepted formats of decisions. The second format has no position. Its decisions count until somebody is
+enrolled in the first format."""
 
 
 CHECKPOINT: Final = re.compile(
@@ -94,7 +95,7 @@ def root_after(start: dict[str, Any], leaves: list[bytes]) -> tuple[bytes, int]:
 
 
 def is_included(proof: list[str], leaf: bytes, index: int, size: int, root: bytes) -> bool:
-    """Whether the leaf is at ``index`` of ``size`` leaves (RFC 9162, section 2.1.3.2)."""
+    """Whether the leaf is at ``index`` among ``size`` leaves (RFC 9162, section 2.1.3.2)."""
     node, last = index, size - 1
     for other in (bytes.fromhex(each) for each in proof):
         if last == 0:
@@ -110,7 +111,7 @@ def is_included(proof: list[str], leaf: bytes, index: int, size: int, root: byte
 
 
 def fingerprint(line: str) -> str:
-    """Return the fingerprint of the public key in ``line``, as ssh-keygen prints it."""
+    """Return the fingerprint of the public key in ``line``, in ssh-keygen's form."""
     digest = base64.b64encode(sha256(base64.b64decode(line.split()[1]))).decode()
     return "SHA256:" + digest.rstrip("=")
 
@@ -128,18 +129,18 @@ def is_signed(line: str, namespace: str, message: str, signature: str) -> bool:
 
 
 def canonical(fields: dict[str, Any]) -> str:
-    """Return ``fields`` as the text that is signed."""
+    """Return ``fields`` as the signed text."""
     return json.dumps(fields, sort_keys=True, separators=(",", ":"))
 
 
 def digest(detail: dict[str, Any]) -> str:
-    """Return the digest of a row's detail that is signed."""
+    """Return the signed digest of a row's detail."""
     kept = {name: value for name, value in detail.items() if name not in UNSIGNED}
     return sha256(canonical(kept).encode()).hex()
 
 
 def effect_of(fields: dict[str, Any], detail: dict[str, Any]) -> str:
-    """Return the protected effect of a row, whatever tool and actor it names; empty if it has none."""
+    """Return the protected effect of a row, regardless of its tool and actor; empty if it has none."""
     zone, path, version, tool = (fields[name] for name in ("zone", "path", "version", "tool"))
     if fields["outcome"] != "ok":
         return ""
@@ -167,9 +168,9 @@ def effect_of(fields: dict[str, Any], detail: dict[str, Any]) -> str:
 
 
 def check_place(row: list[Any], statement: dict[str, Any], known: dict[int, list[Any]], legacy: bool) -> None:
-    """Check that the decision ``row`` is at the position that was signed. Raise Wrong.
+    """Check that the decision ``row`` is at the signed position. Raise Wrong.
 
-    ``statement`` is what was signed. ``known`` has rows by number. With ``legacy``, version 0.2.0 counts.
+    ``statement``: the signed statement. ``known``: rows by number. ``legacy``: version 0.2.0 counts.
     """
     where = f"row {row[0]}"
     if statement["format"] == "watchroom-decision/1":
@@ -188,8 +189,8 @@ def check_decision(
 ) -> dict[str, Any]:
     """Check that the decision ``row`` counts. Return the signed statement. Raise Wrong.
 
-    ``people`` has the role and keys of each actor before the row, and ``after`` those after it, if it enrols
-    somebody.
+    ``people``: the role and keys of each actor before the row. ``after``: the same after the row, if it
+    enrols somebody.
     """
     fields = dict(zip(COLUMNS, row, strict=True))
     detail = json.loads(fields["detail"] or "{}")
@@ -198,7 +199,7 @@ def check_decision(
     if not fields["actor"].startswith("human:") or fields["tool"] not in DECISIONS.get(effect, set()):
         raise Wrong(f"{where}: its tool or actor may not do this")
     person = people.get(fields["actor"])
-    # People may change their own keys, and nothing else.
+    # People may change only their own keys.
     changed = (
         (after or {}).get(fields["actor"]) if fields["path"] == fields["actor"][len("human:") :] else None
     )
@@ -259,7 +260,7 @@ def enrol(
 
 
 def check_rows(proof: dict[str, Any]) -> re.Match[str]:
-    """Check that the rows are those that were sealed. Return the fields of the seal. Raise Wrong."""
+    """Check that the rows equal the sealed rows. Return the fields of the seal. Raise Wrong."""
     found = CHECKPOINT.fullmatch(proof["checkpoint"])
     if proof["format"] != "watchroom-proof/1" or not found:
         raise Wrong("this is not a proof of a journal")
@@ -280,7 +281,7 @@ def check_rows(proof: dict[str, Any]) -> re.Match[str]:
 
 
 def check(proof: dict[str, Any], owner: str) -> list[str]:
-    """Return lines that say what ``proof`` proves. Raise Wrong."""
+    """Return lines that describe what ``proof`` proves. Raise Wrong."""
     found = check_rows(proof)
     people: dict[str, Any] = {}
     decided, said, is_decided, legacy = 0, [], False, True

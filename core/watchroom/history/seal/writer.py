@@ -21,14 +21,14 @@ from watchroom.platform.signing import Signer
 CLAIM: Final = "checkpoints"
 """The claim of the process that writes seals."""
 MAX_UNSEALED_ROWS: Final = 1_000
-"""Rows without a seal after which one is written."""
+"""A seal is written after this number of rows without a seal."""
 MAX_UNSEALED_SECONDS: Final = 60
-"""Seconds after which a row without a seal gets one."""
+"""Seconds after which a row without a seal gets a seal."""
 _NANOSECONDS: Final = 1_000_000_000
 _AT_ONCE_SECONDS: Final = 2
-"""Seconds that reading rows may take if a seal is written at once."""
+"""Maximum seconds for reading rows if a seal is written immediately."""
 _REST: Final = 4
-"""The pause after each batch, as a multiple of the time that reading it took."""
+"""The pause after each batch, as a multiple of the time for reading it."""
 _log = logging.getLogger("watchroom")
 
 
@@ -39,7 +39,7 @@ class SealWriter:
     - ``anchors``: returns the anchors to compare with and to write to.
     - ``signer``: returns the signer, None to leave seals unsigned.
 
-    If the journal does not continue the newest anchor, no more seals are written. The anchor stays as
+    If the journal does not continue the newest anchor, no further seals are written. The anchor is kept as
     evidence.
     """
 
@@ -60,19 +60,19 @@ class SealWriter:
         self._unsealed = 0
         """The number of rows without a seal."""
         self._unsealed_since = self._unsealed_seq = 0
-        """The time of the first row without a seal, and the number of the last one."""
+        """The time of the first row without a seal, and the number of the last row without a seal."""
         self._opened = journal.now()
         self._rest_seq = 0
-        """The row up to which everything is sealed."""
+        """The row up to which all rows are sealed."""
         self._agreed: SignedSeal | None = None
-        """The newest anchor that the journal continues."""
+        """The newest anchor that the journal is known to continue."""
         self._has_ended = False
 
     def write_due(self, closing: Event, *, at_once: bool = False) -> Row | None:
         """Write a seal if one is due. Return its row, None if none was written.
 
-        Nothing is written if another process holds the claim, or once ``closing`` is set. With ``at_once`` a
-        seal is due if any row lacks one. Raise `JournalError`, `WorkspaceLocked`, OSError.
+        No seal is written if another process holds the claim, or once ``closing`` is set. With ``at_once``, a
+        seal is due if any row lacks a seal. Raise `JournalError`, `WorkspaceLocked`, OSError.
         """
         if self._has_ended or self._journal.last_seq() == self._rest_seq:
             return None
@@ -89,7 +89,7 @@ class SealWriter:
     def write_last(self) -> Row | None:
         """Write a seal of all rows if this writer is older than `MAX_UNSEALED_SECONDS`.
 
-        Short calls from the command line therefore write none. Raise `JournalError`, `WorkspaceLocked`,
+        Short calls from the command line therefore write no seal. Raise `JournalError`, `WorkspaceLocked`,
         OSError.
         """
         if self._journal.now() - self._opened < _NANOSECONDS * MAX_UNSEALED_SECONDS:
@@ -108,7 +108,7 @@ class SealWriter:
         if not (at_once or is_old or self._unsealed >= MAX_UNSEALED_ROWS):
             return None
         if not workspace:
-            # If several processes make an id at the same moment, the first version counts.
+            # If several processes create an id at the same moment, the first version counts.
             self._commit(id_draft(self._journal, SYSTEM))
             workspace = find_id(self._journal)
             if not workspace:
@@ -119,8 +119,8 @@ class SealWriter:
         return self._write(workspace, tree)
 
     def _advance(self, workspace: str, closing: Event, at_once: bool) -> JournalTree | None:
-        """Return the tree over all rows. Return None if it was not read to the end, or if the journal does
-        not continue the newest anchor."""
+        """Return the tree over all rows. None if it was not read to the end, or if the journal does not
+        continue the newest anchor."""
         anchored = self._anchors().newest_of(workspace) if workspace else None
         tree = self._tree
         if tree is None or self._is_before(anchored, tree):
@@ -147,7 +147,7 @@ class SealWriter:
         return tree
 
     def _is_before(self, anchored: SignedSeal | None, tree: JournalTree) -> bool:
-        """Whether ``anchored`` is inside ``tree`` and was not compared with it."""
+        """Whether ``anchored`` ends within ``tree`` and was not compared with it."""
         return anchored is not None and anchored != self._agreed and tree.size > anchored.seal.size
 
     def _compare(self, anchored: SignedSeal, tree: JournalTree) -> None:
@@ -161,7 +161,7 @@ class SealWriter:
                 self._unsealed = 0
             return
         if not self._unsealed:
-            # Earlier rows wait as long as new ones: most calls are over by then.
+            # Older rows wait as long as new rows, because most calls end before that.
             self._unsealed_since = max(row.time, self._opened)
         self._unsealed += 1
         self._unsealed_seq = row.seq

@@ -1,7 +1,7 @@
-"""The index in its own SQLite file: full-text tables without the texts, which are in the journal.
+"""The index in a separate SQLite file: full-text tables without the texts, which are in the journal.
 
-Each table, called a part, has the rows after those of the part before. A full-text table without texts cannot
-delete single rows, so the oldest rows are dropped a part at a time.
+Each table, called a part, has the rows after the previous part. A full-text table without texts cannot delete
+single rows, so the oldest rows are dropped one part at a time.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from watchroom.errors import JournalError
 
 INDEX_NAME: Final = "search.db"
 FORMAT: Final = 3
-"""Increment this if you change what is indexed, or how. An index of another format is rebuilt."""
+"""Increment this if you change what or how is indexed. An index with another format is rebuilt."""
 MAX_BYTES: Final = 2 * 1024**3
-"""Bytes of the file, after which the oldest part is dropped."""
+"""Maximum bytes of the file. Above this, the oldest part is dropped."""
 PART_BYTES: Final = 256 * 1024**2
-"""Bytes (UTF-8) of the texts in one part."""
+"""Maximum bytes (UTF-8) of the texts in one part."""
 _BUSY_SECONDS: Final = 2
 _CHECK_INSTRUCTIONS: Final = 1000
-"""Instructions of SQLite between two checks of the deadline."""
+"""SQLite instructions between two checks of the deadline."""
 _TABLES: Final = (
     "CREATE TABLE state(seq INTEGER NOT NULL, digest TEXT NOT NULL)",
     "CREATE TABLE parts(number INTEGER PRIMARY KEY, first INTEGER NOT NULL, bytes INTEGER NOT NULL)",
@@ -37,11 +37,11 @@ _log = logging.getLogger("watchroom")
 
 
 class DamagedIndexError(Exception):
-    """The index has just been deleted, by somebody or because it could not be read."""
+    """The index has just been deleted, by another process or because it could not be read."""
 
 
 class IndexState(NamedTuple):
-    """The last row that is indexed, the ``digest`` of that row, and the ``oldest`` row that is indexed."""
+    """The last indexed row, its ``digest``, and the ``oldest`` indexed row."""
 
     seq: int = 0
     digest: str = ""
@@ -49,7 +49,7 @@ class IndexState(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """What is indexed of the row ``seq``.
+    """The indexed data of the row ``seq``.
 
     - ``text``: the searchable text.
     - ``who``: the tokens of the actor and the zone.
@@ -63,7 +63,7 @@ class Entry(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The numbers of rows, and whether the deadline cut the search off."""
+    """The numbers of the found rows, and whether the search stopped at the deadline."""
 
     rows: list[int]
     is_cut_off: bool = False
@@ -96,7 +96,7 @@ class IndexDatabase:
         """Yield a writer to the index; create it if it is missing or has another format. Raise
         `JournalError`, `DamagedIndexError`."""
         try:
-            # The folder of a workspace on a server may be missing: nobody has opened its files here.
+            # The folder of a workspace on a server may be missing, if nobody has opened its files here.
             os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
         except OSError as error:
             raise JournalError(reason=f"{INDEX_NAME}: {error.strerror}") from error
@@ -130,7 +130,7 @@ class IndexDatabase:
                 yield connection
         except sqlite3.OperationalError as error:
             if not self.exists:
-                # Somebody has just deleted it.
+                # Another process has just deleted it.
                 raise DamagedIndexError from error
             raise JournalError(reason=f"{INDEX_NAME}: {error}") from error
         except sqlite3.DatabaseError as error:
@@ -146,7 +146,7 @@ class IndexReader:
         self._connection = connection
 
     def state(self) -> IndexState:
-        """Return how far the index goes."""
+        """Return the state of the index."""
         return _state_of(self._connection)
 
     def newest(self, expression: str, after: int, until: int, limit: int, deadline: float) -> Found:
@@ -173,7 +173,7 @@ class IndexReader:
         return Found(found)
 
     def best(self, expression: str, after: int, until: int, among: int, limit: int, deadline: float) -> Found:
-        """Return the best ``limit`` of the newest ``among`` rows that match ``expression``, best first."""
+        """Return the best rows for ``expression``, best first: ``limit`` of the ``among`` newest matches."""
         newest = self.newest(expression, after, until, among, deadline)
         if not newest.rows:
             return newest
@@ -214,15 +214,16 @@ class IndexWriter:
 
     @property
     def is_lost(self) -> bool:
-        """Whether somebody deleted the file after it was opened."""
+        """Whether the file was deleted after it was opened."""
         return self._file is None or _identity(self._path) != self._file
 
     def state(self) -> IndexState:
-        """Return how far the index goes."""
+        """Return the state of the index."""
         return _state_of(self._connection)
 
     def add(self, entries: Sequence[Entry], seq: int, digest: str) -> None:
-        """Index ``entries`` in one transaction. They are complete up to row ``seq``, which has ``digest``."""
+        """Index ``entries`` in one transaction. The index is then complete up to row ``seq``, whose digest is
+        ``digest``."""
         with self._connection:
             if entries:
                 number = self._part_for(entries[0].seq)

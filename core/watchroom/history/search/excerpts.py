@@ -1,6 +1,6 @@
-"""Excerpts of the journal's texts, with the places that match.
+"""Excerpts of the journal's texts, with the matching places.
 
-SQLite's tokenizer finds the places, as it does for the index, so both agree on what a word is.
+SQLite's tokenizer finds the places, as for the index, so both split words in the same way.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from watchroom.history.search.passages import Passage
 from watchroom.history.search.query import SEPARATOR, separate
 
 _LENGTH: Final = 160
-"""Characters of an excerpt."""
+"""Maximum characters of an excerpt."""
 _BEFORE: Final = 40
-"""Characters before the first match, if its line is longer."""
+"""Maximum characters before the first match, if its line is longer."""
 _PIECE: Final = 64_000
 _OVERLAP: Final = 1000
 _MAX_CHARACTERS: Final = 8_000_000
-"""Characters of all hits that are searched for matches. Later hits show their beginning."""
+"""Maximum characters of all hits that are searched for matches. Later hits show their beginning."""
 _START: Final = "\x02"
 _END: Final = "\x03"
 _MARKS: Final = re.compile(f"([{_START}{_END}])")
 
 
 class Excerpt(NamedTuple):
-    """A ``text``, the places in it that match (start and end), and the line of the first match in the row's
-    text, 0 if that has no lines."""
+    """A ``text``, the matching places in it (start and end), and the line of the first match in the row's
+    text. The line is 0 if the text has no lines."""
 
     text: str
     matches: tuple[tuple[int, int], ...] = ()
@@ -46,8 +46,8 @@ class _Piece(NamedTuple):
 def make_excerpts(expression: str, hits: Sequence[Sequence[Passage]]) -> list[Excerpt]:
     """Return an excerpt of each of ``hits``, which are lists of passages.
 
-    It is around the place where most words of ``expression`` (in the language of FTS5) match, or the
-    beginning if nothing matches.
+    The excerpt surrounds the place where most words of ``expression`` (an FTS5 expression) match. If there is
+    no match, it is the beginning.
     """
     best: dict[int, tuple[int, Excerpt]] = {}
     pieces = [*_pieces(hits)]
@@ -73,7 +73,7 @@ def _pieces(hits: Iterable[Sequence[Passage]]) -> Iterator[_Piece]:
 
 
 def _find_marks(expression: str, pieces: Sequence[_Piece]) -> Iterator[tuple[_Piece, list[tuple[int, int]]]]:
-    """Yield each piece that matches, with the places in its passage."""
+    """Yield each matching piece, with the matching places in its passage."""
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute(
             "CREATE VIRTUAL TABLE pieces USING fts5(body, tokenize='unicode61 remove_diacritics 2')"
@@ -91,8 +91,8 @@ def _find_marks(expression: str, pieces: Sequence[_Piece]) -> Iterator[tuple[_Pi
 
 
 def _marks_in(text: str, at: int) -> Iterator[tuple[int, int]]:
-    """Yield the marked places in ``text``, which begins at offset ``at``. Marks and separators do not
-    count."""
+    """Yield the marked places in ``text``, which begins at offset ``at``. Marks and separators are not
+    counted."""
     begun = at
     for part in _MARKS.split(text.replace(SEPARATOR, "")):
         if part == _START:
@@ -123,7 +123,7 @@ def _densest(text: str, marks: Sequence[tuple[int, int]]) -> tuple[int, int]:
 
 
 def _around(passage: Passage, marks: Sequence[tuple[int, int]], first: int) -> Excerpt:
-    """Return the excerpt of ``passage`` that begins with the mark ``first``, or with the line of it."""
+    """Return the excerpt of ``passage`` that begins with the mark ``first``, or with its line."""
     at = marks[first][0]
     start = passage.text.rfind("\n", 0, at) + 1
     if at - start > _BEFORE:

@@ -32,18 +32,18 @@ from watchroom.kernel.zones import DOCUMENTS
 from watchroom.model import Row
 
 CLAIM: Final = "search"
-"""The claim of the process that writes the index. On a server, each folder has a claim."""
+"""The claim of the process that writes the index. On a server, there is a claim for each folder."""
 RANKED_HITS: Final = 10_000
-"""The number of newest hits that are ranked."""
+"""Maximum number of newest hits that are ranked."""
 SHARE: Final = 0.2
-"""The share of a core that indexing in the background uses."""
+"""The fraction of a core that background indexing uses."""
 _ROUND_SECONDS: Final = 5.0
-"""The maximum duration of a round: other slow work of the process waits meanwhile."""
+"""Maximum seconds of a round, because other slow work of the process must wait."""
 _SEARCH_SECONDS: Final = 2.0
-"""The timeout of a search."""
+"""Timeout of a search in seconds."""
 _ROUNDS: Final = 3
-"""Rounds without rows to index after which a process stops indexing, and rounds without progress after which
-it starts."""
+"""A process stops indexing after this number of rounds without new rows. It starts after this number of
+rounds without progress."""
 _BATCH_ROWS: Final = 200
 _BATCH_CHARACTERS: Final = 300_000
 _LAST_ROW: Final = 2**62
@@ -53,8 +53,8 @@ class Hit(NamedTuple):
     """A row that was found.
 
     - ``excerpt``: a part of the journal's own text.
-    - ``matches``: the places in the excerpt that match, each a start and an end.
-    - ``line``: the line of the row's text in which the first match is, from 1; 0 if the text has no lines.
+    - ``matches``: the matching places in the excerpt, each with start and end.
+    - ``line``: the line of the first match in the row's text, from 1; 0 if the text has no lines.
     """
 
     row: Row
@@ -66,12 +66,12 @@ class Hit(NamedTuple):
 class SearchResult(NamedTuple):
     """The result of a search.
 
-    - ``hits``: in the order of the query.
+    - ``hits``: the hits, in the order of the query.
     - ``indexed``: the last row that was searched.
     - ``last``: the newest row of the journal.
     - ``oldest``: the first row that was searched.
     - ``has_more``: whether there are more hits than the query's limit.
-    - ``is_cut_off``: whether the search reached its timeout before all hits were found.
+    - ``is_cut_off``: whether the search timed out before all hits were found.
     """
 
     hits: tuple[Hit, ...] = ()
@@ -88,23 +88,23 @@ class SearchResult(NamedTuple):
 
 
 class SearchIndex:
-    """The index of the workspace whose state folder is ``folder``. May be used from any thread."""
+    """The index of the workspace with the state folder ``folder``. May be used from any thread."""
 
     def __init__(self, folder: str, database: IndexDatabase | None = None) -> None:
         self._folder = os.path.abspath(folder)
         self._database = database or IndexDatabase(self._folder)
         self._complete = 0
-        """The row up to which the index was complete when it was last written."""
+        """The row up to which the index was complete at its last write."""
         self._working = Lock()
         self._reader: PassageReader | None = None
-        """Set while this process indexes. It keeps documents at the last rows, because reading them from
+        """Set while this process indexes. It caches documents at their last rows, because reading them from
         their first version is slow."""
         self._idle_rounds = 0
         self._stalled_rounds = 0
 
     def search(self, journal: Journal, query: SearchQuery) -> SearchResult:
-        """Search the indexed rows of ``journal``. Raise `InvalidSearch` if ``query`` has no words, or too
-        many; `JournalError`."""
+        """Search the indexed rows of ``journal``. Raise `JournalError`, and `InvalidSearch` if ``query`` has
+        no words, or too many."""
         expression = match_all(query)
         if not 1 <= query.limit <= MAX_HITS:
             raise InvalidSearch(rule="search_limit")
@@ -126,7 +126,7 @@ class SearchIndex:
             return SearchResult(last=last)
         hits = self._hits(journal, query, found.rows[: query.limit], kept)
         has_more = len(found.rows) > query.limit
-        # Rows that are newer than `last` may be indexed already.
+        # Rows that are newer than `last` may already be indexed.
         return SearchResult(hits, state.seq, max(last, state.seq), state.oldest, has_more, found.is_cut_off)
 
     def _hits(
@@ -144,11 +144,11 @@ class SearchIndex:
     def index_missing(
         self, journal: Journal, closing: Event, *, share: float = SHARE, seconds: float | None = None
     ) -> int:
-        """Index the missing rows of ``journal`` unless another process does. Return the last row that is
-        indexed. Raise `JournalError`.
+        """Index the missing rows of ``journal`` unless another process does. Return the last indexed row.
+        Raise `JournalError`.
 
-        - ``closing``: stops the work when it is set.
-        - ``share``: the share of a core to use, default 0.2.
+        - ``closing``: stops the work when set.
+        - ``share``: the fraction of a core to use, default 0.2.
         - ``seconds``: the timeout, default none.
         """
         last = journal.last_seq()
@@ -166,12 +166,12 @@ class SearchIndex:
     def keep_up(self, journal: Journal, closing: Event) -> None:
         """Index the new rows of ``journal`` until ``closing`` is set. Call this every few seconds.
 
-        Every process calls it, and one of them indexes. Another one takes over after three rounds without
-        progress. Raise `JournalError`.
+        Every process calls this, and one of them indexes. Another process takes over after three rounds
+        without progress. Raise `JournalError`.
         """
         with self._working:
             before, last = self._complete, journal.last_seq()
-            # Most rounds have no new rows: the index is not opened for them.
+            # Most rounds have no new rows, so do not open the index for them.
             reached = before if before == last and self._database.exists else self._indexed()
             is_complete = reached == last and self._database.exists
             if is_complete or reached != before:
@@ -186,7 +186,7 @@ class SearchIndex:
                 self._index(journal, _Pace(closing, SHARE, _ROUND_SECONDS), self._reader)
 
     def _indexed(self) -> int:
-        """Return the last row that is indexed, as the index says."""
+        """Return the last indexed row, according to the index."""
         try:
             self._complete = self._state().seq
         except DamagedIndexError:
@@ -194,7 +194,7 @@ class SearchIndex:
         return self._complete
 
     def _index(self, journal: Journal, pace: _Pace, passages: PassageReader) -> int:
-        """Index the missing rows unless another process does. Return the last row that is indexed."""
+        """Index the missing rows unless another process does. Return the last indexed row."""
         with journal.claim(self._claim(journal)) as is_claimed:
             if not is_claimed:
                 return self._indexed()
@@ -208,7 +208,7 @@ class SearchIndex:
         state = self._state()
         row = journal.row(state.seq) if state.seq else None
         if state.seq and (row is None or _digest(row) != state.digest):
-            # The index is of another journal, or this person may read less than before.
+            # The index belongs to another journal, or this person may now read less than before.
             self._database.delete()
         with self._database.writing() as writer:
             while not writer.is_lost and pace.is_running:
@@ -223,7 +223,7 @@ class SearchIndex:
             return IndexState() if reader is None else reader.state()
 
     def _claim(self, journal: Journal) -> str:
-        """Return the claim. Each folder of a journal on a server has an index."""
+        """Return the key of the claim. On a server, each folder of a journal has an index."""
         return f"{CLAIM} {platform.node()} {self._folder}" if journal.is_shared else CLAIM
 
 
@@ -240,12 +240,13 @@ class _Pace:
         return not self._closing.is_set() and time.monotonic() < self._deadline
 
     def rest(self, worked: float) -> None:
-        """Pause after having ``worked`` this many seconds."""
+        """Pause after ``worked`` seconds of work."""
         self._closing.wait(self._rest * worked)
 
 
 def open_index(root: str | os.PathLike[str]) -> SearchIndex:
-    """Return the index of the workspace in the folder ``root``, or at that address (``postgresql://…``).
+    """Return the index of the workspace in the folder ``root``, or at the address ``root``
+    (``postgresql://…``).
 
     The index of a workspace on a server is in the folder with its files, in this user's cache.
     """
@@ -254,7 +255,7 @@ def open_index(root: str | os.PathLike[str]) -> SearchIndex:
 
 
 def _add_rows(journal: Journal, passages: PassageReader, writer: IndexWriter) -> bool:
-    """Index the next rows. Return whether there were any."""
+    """Index the next rows. Return whether there were any rows."""
     entries: list[Entry] = []
     last: Row | None = None
     size = 0
@@ -262,7 +263,7 @@ def _add_rows(journal: Journal, passages: PassageReader, writer: IndexWriter) ->
         found = passages.read(row)
         text = f" {GAP} ".join(separate(each.text) for each in found)
         if text:
-            # Reading a document at an earlier version takes its whole history.
+            # Reading a document at an earlier version needs its whole history.
             kept = json.dumps(found, ensure_ascii=False) if row.zone in DOCUMENTS else ""
             entries.append(Entry(row.seq, text, f"{actor_token(row.actor)} {zone_token(row.zone)}", kept))
         last, size = row, size + len(text)

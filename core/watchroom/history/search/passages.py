@@ -1,7 +1,7 @@
 """The searchable passages of rows.
 
-A version has the lines that it added. A step has what was said and called. A request, a message and a command
-have their texts.
+For a version, these are the added lines. For a step, these are messages and calls. For a request, a message
+or a command, these are its texts.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
     from watchroom.features.documents.replica import DocumentReplica
 
 _TEXT_ZONES: Final = frozenset(zone for zone, spec in ZONES.items() if spec.is_searched)
-"""Zones whose rows carry the texts that people and agents wrote."""
+"""Zones whose rows contain texts of people and agents."""
 _SILENT_ZONES: Final[frozenset[Zone]] = frozenset({"token", "lease"})
 _RECORD_ZONES: Final[frozenset[Zone]] = frozenset({"revert"})
 """Zones whose contents are numbers and checksums. Only their messages are searched."""
 _SILENT_TOOLS: Final = frozenset({STREAM, PRINTED})
-"""Tools that write pieces of a text. The whole text comes with the step, and with the command's end."""
+"""Tools that write pieces of a text. The whole text is in the step, or in the command's end."""
 _SPEAKERS: Final = ("assistant", "user")
-"""The roles whose messages are searched. Results of tools and system prompts are not."""
+"""The roles whose messages are searched. Results of tools, and system prompts, are not searched."""
 _MAX_DEPTH: Final = 20
 _MAX_PIECES: Final = 2000
 _MAX_CACHED: Final = 4_000_000
-"""Characters of all cached versions."""
+"""Maximum characters of all cached versions."""
 _MAX_CACHED_TEXT: Final = 100_000
-"""Characters of one cached version."""
+"""Maximum characters of one cached version."""
 
 
 class Passage(NamedTuple):
     """A piece of text of a row.
 
-    ``line`` is the line of the row's text in which it begins, from 1. It is 0 if the piece is not part of a
-    text with lines, for example a row's message.
+    ``line``: the line of the row's text at which the piece begins, from 1. It is 0 if the piece is not part
+    of a text with lines, for example a row's message.
     """
 
     text: str
@@ -56,12 +56,13 @@ class PassageReader:
         self._journal = journal
         self._documents = DocumentCache(journal)
         self._texts: dict[tuple[Zone, str, int], str] = {}
-        """The versions that were read last: the next rows often follow them."""
+        """The most recently read versions, because the next rows are often based on them."""
         self._cached = 0
         """The number of cached characters."""
 
     def read(self, row: Row) -> tuple[Passage, ...]:
-        """Return the passages of ``row``, only its message if its text is damaged. Raise `JournalError`."""
+        """Return the passages of ``row``. If its text is damaged, return only its message. Raise
+        `JournalError`."""
         if row.zone in _SILENT_ZONES or row.tool in _SILENT_TOOLS:
             return ()
         try:
@@ -88,7 +89,7 @@ class PassageReader:
             yield from [Passage(content, 1)] if parsed is None else map(Passage, _strings(parsed))
 
     def _document_passages(self, row: Row) -> Iterator[Passage]:
-        """Yield the lines that the version of ``row`` added to the document's texts, or changed."""
+        """Yield the lines that the version of ``row`` added to the document's texts or changed in them."""
         version = row.version or 0
         if version < 2:
             return
@@ -100,7 +101,7 @@ class PassageReader:
                 yield from added_passages(before[name], text)
 
     def _base_text(self, row: Row, content: str) -> str:
-        """Return the text that ``row`` replaced. Put ``content`` into the cache."""
+        """Return the text that ``row`` replaced. Add ``content`` to the cache."""
         base = row.version - 1 if row.version is not None else row.base or 0
         known = self._texts.pop((row.zone, row.path, base), None)
         self._cached -= len(known or "")
@@ -115,7 +116,8 @@ class PassageReader:
         return (before[0][1] or "") if before else ""
 
     def _output(self, row: Row, record: Json) -> Iterator[str]:
-        """Yield what a command printed. If its last ``row`` has only a part of it, the pieces are read."""
+        """Yield the output of a command. If its last ``row`` has only a part of the output, read the
+        pieces."""
         fields = record if isinstance(record, Mapping) else {}
         begun = self._journal.version(row.zone, row.path, 1)
         if (fields.get("cut") or fields.get("interrupted")) and begun is not None:
@@ -136,7 +138,7 @@ class PassageReader:
 
 
 def added_passages(before: str, after: str) -> Iterator[Passage]:
-    """Yield the lines of ``after`` that are not in ``before``, neighbours together."""
+    """Yield the lines of ``after`` that are not in ``before``. Neighbouring lines are yielded together."""
     if not before:
         yield from [Passage(after, 1)] if after else ()
         return
@@ -149,7 +151,7 @@ def added_passages(before: str, after: str) -> Iterator[Passage]:
         end += 1
     left, right = old[start : len(old) - end], new[start : len(new) - end]
     if not left or {*left}.isdisjoint(right):
-        # Most versions only add lines, or rewrite the text: they need no diff.
+        # Most versions only add lines, or rewrite the text. They need no diff.
         yield from [Passage("".join(right), start + 1)] if right else ()
         return
     for change in diff_lines("".join(left), "".join(right)) if right else ():
@@ -163,13 +165,13 @@ def _document_texts(replica: DocumentReplica) -> dict[str, str]:
 
 
 def _storable(passage: Passage) -> Passage:
-    """Return ``passage`` without lone surrogates, which the rows of refused calls can contain."""
+    """Return ``passage`` without lone surrogates, which rows of refused calls can contain."""
     text = passage.text
     return passage if text.isascii() else passage._replace(text=validation.replace_lone_surrogates(text))
 
 
 def _step_texts(step: Json) -> Iterator[str]:
-    """Yield what was said and called in a step of a session."""
+    """Yield the messages and calls in a step of a session."""
     messages = step.get("messages") if isinstance(step, Mapping) else None
     for message in messages if isinstance(messages, list) else ():
         if not isinstance(message, Mapping) or message.get("role") not in _SPEAKERS:
@@ -184,9 +186,9 @@ def _step_texts(step: Json) -> Iterator[str]:
 
 
 def _edited(edit: Json) -> Iterator[str]:
-    """Yield what an edit of a realtime document put into a set, a register or a map.
+    """Yield the new values in an edit of a set, a register or a map in a realtime document.
 
-    Edits of texts are operations, which are readable only in their document.
+    Edits of texts are operations, which can only be read in their document.
     """
     for delta in edit.values() if isinstance(edit, Mapping) else ():
         if not isinstance(delta, Mapping):
@@ -201,7 +203,7 @@ def _edited(edit: Json) -> Iterator[str]:
 
 
 def _strings(value: Json, depth: int = 0) -> Iterator[str]:
-    """Yield all texts in ``value``, also those inside texts that are JSON, like the arguments of calls."""
+    """Yield all texts in ``value``, including texts inside JSON texts, such as the arguments of calls."""
     if depth > _MAX_DEPTH:
         return
     if isinstance(value, str):
@@ -219,7 +221,7 @@ def _strings(value: Json, depth: int = 0) -> Iterator[str]:
 
 
 def _parsed(text: str) -> Json:
-    """Return the JSON object or array in ``text``, None if it is anything else."""
+    """Return the JSON object or array in ``text``, None for any other text."""
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Search queries, as people type them and as FTS5 reads them. Pure."""
+"""Search queries: in the form that people type, and in the form for FTS5. Pure."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from watchroom.errors import InvalidSearch
 from watchroom.model import Zone
 
 MAX_QUERY: Final = 200
-"""Characters of a query."""
+"""Maximum characters of a query."""
 MAX_WORDS: Final = 16
 MAX_HITS: Final = 1000
 _MIN_PREFIX: Final = 2
-"""Characters of a prefix. Nearly every text has a word that begins with a given single letter."""
+"""Minimum characters of a prefix. Nearly every text has a word that begins with a given letter."""
 
 Order: TypeAlias = Literal["newest", "best"]
 """``newest``: newest first. ``best``: best first among the newest 10,000."""
 
 SEPARATOR: Final = "\x1f"
-"""Surrounds each CJK character, so that each is a word. People do not write this character."""
+"""Surrounds each CJK character, so that each character is a word. People do not write this character."""
 GAP: Final = "\ue000"
-"""A word between passages that are not neighbours, so that no phrase matches across it."""
+"""A word between passages that are not neighbours, so that no phrase matches across them."""
 _CJK: Final = re.compile(
     "["
     "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u30ff\u3100-\u31ff"
@@ -29,7 +29,7 @@ _CJK: Final = re.compile(
     "\U0001b000-\U0001b16f\U00020000-\U0003ffff"
     "]+"
 )
-"""Chinese, Japanese and Korean characters: their texts do not mark where words begin and end."""
+"""Matches Chinese, Japanese and Korean characters. Their texts do not mark the boundaries of words."""
 _HAS_CONTROLS: Final = re.compile("[\x00-\x08\x0e-\x1f\ue000]")
 _ZONES: Final = frozenset(get_args(Zone))
 _QUOTED: Final = re.compile(r'"([^"]*)"?|(\S+)')
@@ -38,8 +38,8 @@ _QUOTED: Final = re.compile(r'"([^"]*)"?|(\S+)')
 class SearchQuery(NamedTuple):
     """A search.
 
-    - ``words``: the words that a text must contain, all of them. Words in double quotes, and the characters
-      of a CJK word, must be adjacent. The last word also matches as a prefix.
+    - ``words``: a text must contain all of these words. Words in double quotes, and the characters of a CJK
+      word, must be adjacent. The last word also matches as a prefix.
     - ``agent``: only rows of this actor (an agent's id, or ``human:NAME``).
     - ``zone``: only rows of this zone.
     - ``after``, ``until``: only rows with ``after`` < seq ≤ ``until``.
@@ -57,9 +57,10 @@ class SearchQuery(NamedTuple):
 
 
 def parse_query(typed: str) -> SearchQuery:
-    """Return the query that a person ``typed`` in one line.
+    """Parse the query that a person ``typed`` in one line.
 
-    ``agent:NAME`` and ``zone:NAME`` restrict it. In double quotes these are words, and so is an unknown zone.
+    ``agent:NAME`` and ``zone:NAME`` restrict the query. In double quotes, they are ordinary words.
+    ``zone:NAME`` with an unknown zone is also an ordinary word.
     """
     agent, zone = None, None
     words = []
@@ -75,9 +76,9 @@ def parse_query(typed: str) -> SearchQuery:
 
 
 def separate(text: str) -> str:
-    """Return ``text`` as it is indexed, with separators around each CJK character.
+    """Return ``text`` in its indexed form, with separators around each CJK character.
 
-    Without the separators it is as long as before.
+    Apart from the separators, its length does not change.
     """
     if _HAS_CONTROLS.search(text):
         text = _HAS_CONTROLS.sub(" ", text)
@@ -99,8 +100,8 @@ def zone_token(zone: str) -> str:
 
 
 def phrases_of(words: str) -> tuple[str, ...]:
-    """Return the phrases of ``words`` in the language of FTS5. Raise `InvalidSearch` if there are none, or
-    too many."""
+    """Return the phrases of ``words`` as FTS5 expressions. Raise `InvalidSearch` if there are none, or too
+    many."""
     if len(words) > MAX_QUERY:
         raise InvalidSearch(rule="search_length")
     found = []
@@ -119,7 +120,7 @@ def phrases_of(words: str) -> tuple[str, ...]:
 
 
 def match_all(query: SearchQuery) -> str:
-    """Return the FTS5 expression that matches all of ``query``. Raise `InvalidSearch`."""
+    """Return the FTS5 expression that matches all parts of ``query``. Raise `InvalidSearch`."""
     parts = [f"body : ({' AND '.join(phrases_of(query.words))})"]
     tokens = [actor_token(query.agent)] if query.agent is not None else []
     tokens += [zone_token(query.zone)] if query.zone is not None else []

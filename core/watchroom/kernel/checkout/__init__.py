@@ -1,4 +1,4 @@
-"""The journal's rows laid out as real files, for people, editors and shells.
+"""The journal's rows written as real files, for people, editors and shells.
 
-`layout` says where, and needs nothing: whoever only has to know a path does not load the rest.
+`layout` computes paths and imports nothing else, so code that only needs a path does not load the rest.
 """

@@ -1,4 +1,4 @@
-"""The cursor of the files: the last row whose files are written, kept where it survives a crash."""
+"""The cursor of the files: the last row whose files are written, stored so that it survives a crash."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from watchroom.platform import Platform
 from watchroom.platform.process_lock import LOCK_SECONDS, ProcessLock
 
 _POLL_SECONDS: Final = 0.005
-"""Seconds to look whether the holder of the lock does this process's work, before queueing for the lock."""
+"""Maximum seconds of polling before this process queues for the lock, because the holder may do its work."""
 _STEP_SECONDS: Final = 0.00005
 _LOOK_SECONDS: Final = 0.05
-"""Seconds to wait for a lock that an earlier wait did not get."""
+"""Seconds to wait for a lock after an earlier wait timed out."""
 
 
 class Cursor:
     """The number of the last row whose files are written, in the file of a lock at ``path``.
 
-    One thread of one process at a time holds the cursor, and only the holder moves it. The file also names
-    the boot of the machine in which it was moved last.
+    One thread of one process at a time holds the cursor, and only the holder moves it. The file also has the
+    boot id of the machine at the last move.
     """
 
     def __init__(self, path: str, platform: Platform) -> None:
@@ -34,10 +34,10 @@ class Cursor:
 
     @contextmanager
     def hold(self, unless_past: int | None = None, *, seconds: float | None = None) -> Iterator[bool]:
-        """Hold the cursor. Yield whether it is held. Not re-entrant.
+        """Hold the cursor. Yield whether this succeeded. Not re-entrant.
 
         Args:
-            unless_past: The cursor is not held if another process moves it past this row meanwhile.
+            unless_past: Give up if another process moves the cursor past this row.
             seconds: Timeout, default 10. Then `WorkspaceLocked` is raised.
         """
         seconds = LOCK_SECONDS if seconds is None else seconds
@@ -56,7 +56,7 @@ class Cursor:
 
     @contextmanager
     def hold_if_free(self) -> Iterator[bool]:
-        """Hold the cursor if it is free, without waiting. Yield whether it is held. Not re-entrant."""
+        """Hold the cursor if it is free, without waiting. Yield whether this succeeded. Not re-entrant."""
         if not self._turn.acquire(blocking=False):
             yield False
             return
@@ -104,14 +104,14 @@ class Cursor:
             try:
                 self._lock.acquire(seconds)
             except WorkspaceLocked:
-                # The lock stays in the queue, so that the next try must ask the queue.
+                # The lock stays in the queue, so the next attempt must check the queue.
                 self._has_waited = True
                 raise
             self._has_waited = False
         return True
 
     def _is_past(self, seq: int) -> bool:
-        """Whether the cursor is past row ``seq``. Another process may move it meanwhile: torn reads are
+        """Whether the cursor is past row ``seq``. Another process may move it at any time: torn reads are
         detected by reading twice."""
         first, second = self.seq, self.seq
         return first is not None and first == second and first >= seq

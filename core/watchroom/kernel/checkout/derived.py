@@ -1,4 +1,4 @@
-"""Version files, histories and metadata of handoffs: derived from rows, written after the commits."""
+"""Version files, histories and metadata of handoffs: files derived from rows, written after the commits."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from watchroom.platform import Platform
 from watchroom.platform.disk import Folder
 
 _CHUNK: Final = 1000
-"""Rows that are read at a time."""
+"""Number of rows that are read at a time."""
 _BYTES_AT_ONCE: Final = 4_000_000
-"""Bytes of contents that are read at a time. One content may be larger."""
+"""Maximum bytes of contents that are read at a time. A single content may be larger."""
 _PASSING: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-"""Errors of a full disk or of a machine short of resources. The same write may succeed later."""
+"""Errors of a full disk or of a machine that lacks resources. The same write may succeed later."""
 _BEHIND: Final = "behind"
-"""The folder in which earlier releases recorded which histories were not written yet."""
+"""The folder in which earlier releases recorded unwritten histories."""
 _DERIVED: Final = frozenset(zone for zone, spec in ZONES.items() if spec.versions or spec.has_metadata)
 _HISTORIES: Final = tuple(zone for zone, spec in ZONES.items() if spec.has_history)
 _log = logging.getLogger("watchroom")
@@ -54,8 +54,8 @@ def has_derived(row: Row) -> bool:
 
 
 class DerivedFiles:
-    """Writes the derived files. Has its own cursor, from which the next process continues after a crash. May
-    be used from any thread.
+    """Writes the derived files. May be used from any thread. It has its own cursor, at which the next process
+    continues after a crash.
 
     Args:
         root: The workspace's folder.
@@ -83,14 +83,14 @@ class DerivedFiles:
             self._closing = stack.pop_all()
 
     def begin(self, seq: int) -> None:
-        """Record that all derived files up to row ``seq`` are written, unless there is a cursor already."""
+        """Record that all derived files up to row ``seq`` are written, unless a cursor already exists."""
         with self._cursor.hold():
             self._finish_histories()
             if self._cursor.seq is None:
                 self._cursor.move(seq)
 
     def go_back(self, seq: int) -> None:
-        """Record that files of rows after ``seq`` may be missing. They are written again."""
+        """Record that files of rows after ``seq`` may be missing, so that they are written again."""
         with self._cursor.hold():
             self._cursor.move(min(seq, self._cursor.seq or 0))
 
@@ -109,17 +109,18 @@ class DerivedFiles:
 
     @contextmanager
     def settled(self) -> Iterator[int]:
-        """Write the files of all rows so far, then keep everyone else from writing derived files. Yield the
-        number of the last of these rows. Raises `WorkspaceLocked`, `JournalError`."""
+        """Write the files of all rows so far, then keep others from writing derived files. Yield the number
+        of the last of these rows. Raises `WorkspaceLocked`, `JournalError`."""
         with self._cursor.hold():
             yield self._catch_up()
 
     def _catch_up(self) -> int:
-        """Write the files of all rows so far. Return the number of the last one. The cursor is held."""
+        """Write the files of all rows so far. Return the number of the last row. The caller must hold the
+        cursor."""
         done = self._cursor.seq or 0
         is_whole = True
         while rows := self._journal.rows(done, limit=_CHUNK):
-            # Files that could not be written now are written from here on, the next time.
+            # Files that cannot be written now are written next time, starting at this row.
             is_whole = self._write(rows) and is_whole
             done = rows[-1].seq
             if is_whole:
@@ -127,8 +128,8 @@ class DerivedFiles:
         return done
 
     def rewrite(self, zone: Zone, path: str, head: Row) -> None:
-        """Write the derived files of ``path`` in ``zone`` that differ from the journal. ``head`` is its
-        current version. Raises OSError, `WorkspaceLocked`."""
+        """Write the derived files of ``path`` in ``zone`` that differ from the journal. ``head``: its current
+        version. Raises OSError, `WorkspaceLocked`."""
         with self._cursor.hold():
             for file in files_of(self._journal, head):
                 if file.parts != place(zone, path):
@@ -143,8 +144,8 @@ class DerivedFiles:
         self._closing.close()
 
     def _write(self, rows: list[Row]) -> bool:
-        """Write the files of consecutive rows, and the history of each path once. Return False if some could
-        not be written because of a passing error."""
+        """Write the files of consecutive rows, and the history of each path once. Return False if a temporary
+        error prevented a write."""
         changed: dict[tuple[Zone, str], list[Row]] = {}
         failed: dict[tuple[Zone, str], tuple[Row, OSError]] = {}
         for row in filter(has_derived, rows):
@@ -175,11 +176,11 @@ class DerivedFiles:
     def _contents(self, versions: Sequence[Row]) -> Mapping[int, bytes | None]:
         """Return the contents of ``versions``, all of one path, by the number of their row.
 
-        A content that the journal lost is None. One query, unless one is damaged. Raises `JournalError`.
+        A lost content is None. One query is enough if no content is damaged. Raises `JournalError`.
         """
         first, last = versions[0], versions[-1]
         if first is not last:
-            # A damaged content must not hide the others: they are read one by one then.
+            # A damaged content must not hide the others, so read them one by one.
             with suppress(JournalDamaged):
                 found = self._journal.versions(
                     first.zone,
@@ -191,7 +192,8 @@ class DerivedFiles:
                 known = {row.seq: verify_content(row, content) for row, content in found}
                 if all(row.seq in known for row in versions):
                     return known
-        # Rows that were not written by the tools can have any version, so that these are no range.
+        # Rows that were not written by the tools can have any version, so the versions may not be
+        # consecutive.
         return {row.seq: verified_content(self._journal, row) for row in versions}
 
     def _write_version(self, row: Row, content: bytes | None) -> None:
@@ -202,7 +204,7 @@ class DerivedFiles:
             self._folder.remove(version_place(row._replace(version=oldest - 1)))
 
     def _extend_history(self, zone: Zone, path: str) -> None:
-        """Add the versions that ``history.json`` lacks. The bytes that it has stay, so that only its end is
+        """Append the missing versions to ``history.json``. The existing bytes stay, so only the end is
         written: see `watchroom.platform.files.rewrite_spare`."""
         data = self._folder.read(history_place(zone, path)) or b""
         kept, last = _kept(data)
@@ -223,7 +225,7 @@ class DerivedFiles:
 
 
 def _split(versions: Sequence[Row]) -> Iterator[list[Row]]:
-    """Split ``versions`` into parts whose contents may be in memory together."""
+    """Split ``versions`` into parts whose contents fit in memory together."""
     part: list[Row] = []
     size = 0
     for row in versions:
@@ -236,8 +238,7 @@ def _split(versions: Sequence[Row]) -> Iterator[list[Row]]:
 
 
 def _kept(data: bytes) -> tuple[bytes, int]:
-    """Return the bytes of an existing history that can stay, without their end, and the last version in
-    them."""
+    """Return the bytes of an existing history without their end, and the last version in them."""
     body = data.removesuffix(HISTORY_END)
     if body == data or not data.startswith(HISTORY_START):
         return HISTORY_START, 0

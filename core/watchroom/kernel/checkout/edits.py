@@ -1,4 +1,4 @@
-"""The rows that keep external edits."""
+"""Drafts of the rows that record external edits."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from watchroom.errors import NotText, TooLarge
 from watchroom.model import MAX_TEXT_BYTES, OUTSIDE, Json, Note, Outcome, Zone
 
 EDIT_TOOL: Final = "outside_edit"
-"""The tool in the row of an external edit that was found on disk."""
+"""The tool in rows of external edits that were found on disk."""
 OVERWRITTEN_TOOL: Final = "overwritten_edit"
-"""The tool in the row of an external edit that was found when a newer version replaced it."""
+"""The tool in rows of external edits that were found when a newer version replaced them."""
 
 
 def edit_note(
@@ -27,7 +27,8 @@ def edit_note(
     message: str = "",
     detail: Mapping[str, Json] | None = None,
 ) -> Note:
-    """Return the row to make of an external edit. Binary and large files keep only their checksum and size.
+    """Return the draft that records an external edit. For binary and large files, it has only their checksum
+    and size.
 
     Args:
         zone: The zone of the file.
@@ -36,7 +37,7 @@ def edit_note(
         tool: The row's tool.
         outcome: The row's outcome.
         error: The row's error, default: ``outside_edit``, or the code of the reason why there is no text.
-        base: The version that was edited.
+        base: The edited version.
         message: The row's message.
         detail: The row's detail.
     """

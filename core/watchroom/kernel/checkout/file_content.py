@@ -1,4 +1,4 @@
-"""What a row says about a file on disk, and whether the file still equals its newest row."""
+"""The content of a file as a row describes it, and the comparison of a file with its newest row."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from watchroom.model import REVERT_WORK, Json, Row, timestamp
 from watchroom.platform.disk import FileStamp, Inspected
 
 _POINTER: Final = "no text: its bytes are kept for a while\nsha256 {sha256}\nsize {size}\n"
-"""The content of the row of a binary file. Its detail has both values, too. The bytes are kept as a blob."""
+"""The content in the row of a binary file. Its detail also has both values. The bytes are kept as a blob."""
 _UNREAD: Final = "not read: larger than 10 MB, or with holes\nsize {size}\nmodified {modified}\n"
-"""The content of the row of a file that is known by its size and times only. Its detail has these, too."""
+"""The content in the row of a file of which only size and times are known. Its detail also has these
+values."""
 
 
 class FileContent(NamedTuple):
-    """What a row says about a file.
+    """A file as a row describes it.
 
     - ``text``: its text, or a pointer to its bytes.
     - ``checksum``: empty if the file was not read.
@@ -48,7 +49,7 @@ class FileContent(NamedTuple):
 
 
 def describe_file(found: Inspected) -> FileContent:
-    """Return what a row says about the file ``found``."""
+    """Return the description of the file ``found`` for a row."""
     stamp = found.stamp
     rights: dict[str, Json] = {EXECUTABLE: True} if found.executable else {}
     if found.data is None:
@@ -76,7 +77,7 @@ def is_current(head: Row | None, content: FileContent | None) -> bool:
 
 
 def is_of_stamp(head: Row, stamp: FileStamp) -> bool:
-    """Return whether the row is of a file that was not read, with the same size and time."""
+    """Return whether ``head`` describes an unread file with the size and time of ``stamp``."""
     if '"changed"' not in head.detail_json:
         return False
     detail = head.detail
@@ -84,8 +85,8 @@ def is_of_stamp(head: Row, stamp: FileStamp) -> bool:
 
 
 def is_before_revert(journal: Journal, head: Row, content: FileContent | None) -> bool:
-    """Return whether the file with ``content`` is as it was before a revert, which made ``head`` and has not
-    written the file yet."""
+    """Return whether the file with ``content`` is unchanged since before a revert. The revert made ``head``,
+    and has not written the file yet."""
     before = (head.detail.get("before"), head.detail.get(EXECUTABLE_BEFORE, False))
     found = (content.checksum, content.executable) if content is not None else (None, False)
     if head.tool != REVERT_WORK or found != before:

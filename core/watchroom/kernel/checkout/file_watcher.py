@@ -19,44 +19,46 @@ from watchroom.errors import WatchroomError
 from watchroom.platform import Platform, TreeChanges, TreeWatch
 
 WatchMode: TypeAlias = Literal["events", "polling"]
-"""How changes are noticed: by events of the operating system, or by looking at the files periodically."""
+"""The way changes are noticed: by events of the operating system, or by checking the files periodically."""
 
 _BATCH: Final = 50
 """Maximum number of files that are checked at once."""
 _PAUSE_SECONDS: Final = 0.25
 """Seconds between two batches."""
 _SCAN_SECONDS: Final = 300
-"""Seconds between two comparisons of all files: some changes are not reported, such as a mount."""
+"""Seconds between two comparisons of all files. Some changes are not reported, such as a mount."""
 _SCAN_SHARE: Final = 5
-"""After an overflow, all files are compared again no sooner than this many times the last comparison took."""
+"""Minimum wait between comparisons of all files after an overflow, as a multiple of the last comparison's
+duration."""
 _RETRY_SECONDS: Final = 30.0
 """Seconds until a failed watch is set up again."""
 _MAX_DELAY_SECONDS: Final = 60.0
-"""Maximum of the delay after a failed comparison, which doubles from one second."""
+"""Maximum seconds of the delay after a failed comparison. The delay starts at one second, and is doubled each
+time."""
 _QUIET_SECONDS: Final = 0.1
-"""Seconds without another change after which the hints are checked."""
+"""Seconds without further changes after which the hints are checked."""
 _LATEST_SECONDS: Final = 0.5
-"""Seconds after the first change after which the hints are checked in any case."""
+"""Maximum seconds from the first change to the check of the hints."""
 _STEP_SECONDS: Final = 0.02
-"""Seconds between two reads of events during a burst: each write of a program is one."""
+"""Seconds between two reads of events during a burst: each write of a program is an event."""
 _LIBRARY_QUIET_MS: Final = 400
-"""Milliseconds without another change after which watchfiles reports changes."""
+"""Milliseconds without further changes after which watchfiles reports changes."""
 _LIBRARY_LATEST_MS: Final = 800
 _log = logging.getLogger("watchroom")
 
 
 class FileWatcher:
-    """Records external edits while anybody is subscribed, on one thread. May be used from any thread.
+    """Records external edits on its own thread while there are subscribers. May be used from any thread.
 
-    - ``folders``: absolute paths of the folders to watch. One that is missing is watched once it exists.
+    - ``folders``: absolute paths of the folders to watch. A missing folder is watched once it exists.
     - ``files``: absolute paths of files outside these folders.
     - ``check``: compares the given files with the journal.
     - ``scan``: compares all files with the journal.
-    - ``platform``: watches folders. If it cannot, watchfiles does.
+    - ``platform``: watches folders. If it cannot, the library watchfiles is used.
     """
 
     POLL_SECONDS: ClassVar = 2
-    """Seconds between two looks at the files in the mode ``polling``."""
+    """Seconds between two checks of the files in the mode ``polling``."""
 
     def __init__(
         self,
@@ -78,10 +80,10 @@ class FileWatcher:
         self._run = _Run()
 
     def subscribe(self, on_mode: Callable[[WatchMode], object] = lambda _: None) -> Callable[[], None]:
-        """Record external edits until the returned function is called. ``on_mode`` is called with the mode
-        as soon as it is known and after each change of it."""
+        """Record external edits until the returned function is called. ``on_mode`` is called with the mode as
+        soon as it is known, and after each change of the mode."""
 
-        # Two subscribers may give one function.
+        # Two subscribers may pass the same function.
         def subscriber(mode: WatchMode) -> None:
             on_mode(mode)
 
@@ -124,7 +126,7 @@ class FileWatcher:
                     hints.compare(self._check, self._scan)
 
     def _changes(self, run: _Run, hints: _Hints) -> Generator[TreeChanges]:
-        """Yield changes, and empty ones when ``hints`` are due."""
+        """Yield changes. When ``hints`` are due, also yield an object without changes."""
         try:
             yield from self._tree_changes(run, hints)
         except OSError as error:
@@ -132,7 +134,7 @@ class FileWatcher:
         yield from self._library_changes(run.stopping)
 
     def _tree_changes(self, run: _Run, hints: _Hints) -> Iterator[TreeChanges]:
-        """Yield what the platform reports. Raises OSError if it has no watches left."""
+        """Yield the changes that the platform reports. Raises OSError if it has no watches left."""
         while not run.stopping.is_set():
             watch = self._platform.watch_tree(self._folders, self._files)
             if watch is None:
@@ -141,15 +143,15 @@ class FileWatcher:
                 folders = self._existing_folders()
                 self._set_mode("events", run.stopping)
                 changes = TreeChanges(set(), is_complete=False)
-                # A mount and another target of a link above the folders are not reported.
+                # A mount is not reported, nor a changed target of a link above the folders.
                 while changes.paths or not changes.is_complete or folders == self._existing_folders():
                     folders = self._existing_folders()
                     yield changes
                     changes = _gather(watch, hints.seconds(), run.stopping)
 
     def _library_changes(self, stopping: Event) -> Iterator[TreeChanges]:
-        """Yield what watchfiles reports, and ``files`` each second. Fall back to polling if the system has no
-        watches left."""
+        """Yield the changes that watchfiles reports, and ``files`` each second. Fall back to polling if the
+        system has no watches left."""
         from watchfiles import watch
 
         mode: WatchMode = "events"
@@ -172,7 +174,7 @@ class FileWatcher:
                         self._set_mode(mode, stopping)
                     yield TreeChanges({path for _, path in changes}.union(self._files), is_set_up)
                     is_set_up = True
-                    # The watch of a folder that was replaced or removed never reports anything again.
+                    # The watch of a replaced or removed folder never reports anything again.
                     if not changes and self._existing_folders() != folders:
                         break
             except Exception as error:  # noqa: BLE001  # watchfiles raises classes that it does not export
@@ -207,7 +209,7 @@ class FileWatcher:
 
 
 class _Run:
-    """The run of a watcher's thread, from its first subscriber until nobody is subscribed."""
+    """The run of a watcher's thread, from the first subscriber until there are none."""
 
     def __init__(self) -> None:
         self.stopping = Event()
@@ -230,7 +232,7 @@ class _Run:
 
 
 class _Hints:
-    """The files that may have changed, and when all files are compared next."""
+    """The files that may have changed, and the time of the next comparison of all files."""
 
     def __init__(self) -> None:
         self._files: set[str] = set()
@@ -250,8 +252,8 @@ class _Hints:
         return min(until_scan, _PAUSE_SECONDS) if self._files else until_scan
 
     def compare(self, check: Callable[[Iterable[str]], object], scan: Callable[[], object]) -> None:
-        """Compare all files if that is due, otherwise a batch of those that may have changed. After an error
-        the next call compares the same files again."""
+        """Compare all files if that is due, otherwise a batch of the files that may have changed. After an
+        error, the next call compares the same files again."""
         began = time.monotonic()
         batch = set(islice(self._files, _BATCH))
         try:
@@ -272,7 +274,8 @@ class _Hints:
 
 
 def _gather(watch: TreeWatch, seconds: float, stopping: Event) -> TreeChanges:
-    """Wait at most ``seconds`` for a change, and return it with those that follow on each other quickly."""
+    """Wait at most ``seconds`` for a change. Return it together with changes that follow in quick
+    succession."""
     paths, is_complete = watch.wait(seconds)
     if not paths and is_complete:
         return TreeChanges(paths)

@@ -1,4 +1,4 @@
-"""Which checkout of a workspace counts: one of several on different machines is its host.
+"""The host of a workspace: one of its checkouts on several machines.
 
 External edits of private files and of the configuration count on the host. Elsewhere they are recorded and
 undone. A task's folder belongs to the machine on which the task was submitted.
@@ -33,7 +33,9 @@ class HostInfo(NamedTuple):
 class CheckoutHost:
     """Knows which checkout is the host. May be used from any thread.
 
-    ``journal`` has the rows. ``root`` is this checkout's folder, ``control`` its control folder.
+    - ``journal``: the rows.
+    - ``root``: this checkout's folder.
+    - ``control``: its control folder.
     """
 
     def __init__(self, journal: Journal, root: str, control: str) -> None:
@@ -44,7 +46,7 @@ class CheckoutHost:
 
     @property
     def id(self) -> str:
-        """This checkout's id, made with its first use; empty if the journal is not shared. Raises OSError."""
+        """This checkout's id, created on first use; empty if the journal is not shared. Raises OSError."""
         if not self._id and self._journal.is_shared:
             self._id = self._read_id() or self._make_id()
         return self._id
@@ -58,7 +60,7 @@ class CheckoutHost:
             return ""
 
     def _make_id(self) -> str:
-        """Write a new id atomically and durably. Return the id that is in the file then."""
+        """Write a new id atomically and durably. Return the id that is then in the file."""
         with self._journal.exclusive(f"checkout-id {self._path}"):
             if not self._read_id():
                 replace_durably(self._path, uuid.uuid4().hex.encode())
@@ -70,8 +72,10 @@ class CheckoutHost:
         return platform.node()
 
     def find(self) -> HostInfo | None:
-        """The host, None if none was set. If its id is damaged, no checkout is the host until a new one is
-        set. Raises `JournalError`."""
+        """The host, None if none was set. Raises `JournalError`.
+
+        If the host's id is damaged, no checkout is the host until a new host is set.
+        """
         head = self._journal.head("workspace", _PATH)
         if head is None:
             return None
@@ -89,7 +93,7 @@ class CheckoutHost:
         return found is not None and found.checkout == self.id
 
     def is_own(self, checkout: str) -> bool:
-        """Whether ``checkout`` is this one's id, or no id was recorded."""
+        """Whether ``checkout`` is the id of this checkout, or no id was recorded."""
         return checkout in ("", self.id)
 
     def edit_detail(self) -> dict[str, Json] | None:
@@ -97,19 +101,19 @@ class CheckoutHost:
         return {CHECKOUT: self.id, MACHINE: self.machine} if self.id else None
 
     def made_edit(self, row: Row) -> bool:
-        """Whether ``row`` is an external edit in this checkout, so that its file exists already."""
+        """Whether ``row`` is an external edit in this checkout. Then its file already exists."""
         return row.actor == OUTSIDE and row.detail.get(CHECKOUT, self.id) == self.id
 
     def move_here(self, actor: str, append: Callable[[Draft], Appended], *, only_first: bool = False) -> Row:
         """Make this checkout the host.
 
         Args:
-            actor: Who makes it the host.
+            actor: The actor of the change.
             append: Commits the row.
             only_first: Only if there is no host yet.
 
         Returns:
-            The row. Its outcome is ``conflict`` if another checkout became the host meanwhile.
+            The row. Its outcome is ``conflict`` if another checkout became the host first.
 
         Raises:
             JournalError: The row cannot be read or made.

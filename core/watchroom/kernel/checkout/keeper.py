@@ -1,7 +1,7 @@
-"""Decide which process of this machine keeps a workspace: watches its files, seals, indexes and so on.
+"""Decides which process of this machine keeps a workspace: watches its files, seals, indexes and so on.
 
-The resident service keeps the workspaces in use. While none runs, every process that has the workspace open
-does this work; locks of the single jobs prevent that two do the same.
+The resident service keeps the workspaces in use. If no service is running, every process with the open
+workspace does this work. Locks of the single jobs prevent two processes from doing the same.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 _NAME: Final = "keeper.lock"
 _CLAIM_SECONDS: Final = 1.0
-"""How long a check of another process may hold the lock."""
+"""Maximum seconds for which another process's check may hold the lock."""
 
 
 class Keeper:
@@ -59,7 +59,7 @@ class Keeper:
             return False
 
     def unless_elsewhere(self, work: Callable[P, T]) -> Callable[P, T | None]:
-        """Return a function that does ``work`` unless another process keeps the workspace."""
+        """Return a function that calls ``work`` unless another process keeps the workspace."""
 
         def run(*args: P.args, **kwargs: P.kwargs) -> T | None:
             return None if self.is_elsewhere() else work(*args, **kwargs)

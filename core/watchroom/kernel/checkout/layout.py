@@ -1,4 +1,4 @@
-"""Where the files of each zone are below the workspace's root (FILES-layout). Pure."""
+"""The places of files below the workspace's root, by zone (FILES-layout). Pure."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def has_files(zone: Zone) -> bool:
 
 
 def place(zone: Zone, path: str) -> Parts:
-    """The file of ``path`` in ``zone``, by its parts. Raises KeyError for a zone without files."""
+    """The place of the file of ``path`` in ``zone``, by its parts. Raises KeyError for a zone without
+    files."""
     spec = ZONES[zone]
     if spec.suffix:
         name = _board_file(path) + spec.suffix
@@ -66,13 +67,13 @@ _ROOT_FILES: Final[Mapping[Parts, tuple[Zone, str]]] = {
 
 
 def watched_files() -> tuple[Parts, ...]:
-    """The files in which external edits count and whose folders must not be watched."""
+    """Files in which external edits count, in folders that must not be watched."""
     return (CONTROL, CONFIG_PATH), *_ROOT_FILES
 
 
 def path_at(parts: Parts) -> tuple[Zone, str] | None:
-    """The zone and path whose file is at ``parts``. None for other files, and for files in which edits do not
-    count. The reverse of `place`."""
+    """The zone and path of the file at ``parts``: the reverse of `place`. None for other files, and for files
+    in which external edits do not count."""
     if parts in _ROOT_FILES:
         return _ROOT_FILES[parts]
     for zone, root in ROOTS.items():
@@ -108,14 +109,14 @@ def document_place(zone: Zone, document: str) -> Parts:
 
 
 def document_at(parts: Parts) -> str | None:
-    """The document whose checkpoint is at ``parts``, None for other files. The reverse of
+    """The document of the checkpoint at ``parts``, None for other files. The reverse of
     `checkpoint_place`."""
     is_checkpoint = parts[:-1] in CHECKPOINTS.values() and parts[-1].endswith(CHECKPOINT_SUFFIX)
     return parts[-1].removesuffix(CHECKPOINT_SUFFIX) if is_checkpoint else None
 
 
 def version_place(row: Row) -> Parts:
-    """The file of the version of a shared file or a board that ``row`` made."""
+    """The place of the file of a version. ``row``: the row of a version of a shared file or board."""
     spec = ZONES[row.zone]
     if spec.suffix:
         return (*spec.versions, f"{_board_file(row.path)}-v{row.version}{spec.suffix}")
@@ -123,7 +124,7 @@ def version_place(row: Row) -> Parts:
 
 
 def oldest_kept(head: Row) -> int:
-    """Return the oldest version that has a file if ``head`` is the current one."""
+    """Return the oldest version with a file. ``head``: the current version."""
     kept = ZONES[head.zone].max_version_files
     return max(1, (head.version or 0) - kept + 1) if kept else 1
 
@@ -144,7 +145,7 @@ def meta_place(zone: Zone, path: str) -> Parts:
 
 
 def meta_text(row: Row) -> bytes:
-    """The metadata file beside the handoff that ``row`` made, as UTF-8 (FILES-2.3)."""
+    """The metadata file for the handoff of ``row``, as UTF-8 (FILES-2.3)."""
     sender, receiver, filename = split_handoff(row.path)
     fields = {
         "from": sender,
@@ -160,7 +161,7 @@ def meta_text(row: Row) -> bytes:
 
 
 def history_line(row: Row) -> str:
-    """The version that ``row`` made, as a line of ``history.json`` (FILES-3.6, FILES-3.9)."""
+    """The version of ``row`` as a line of ``history.json`` (FILES-3.6, FILES-3.9)."""
     fields = {
         "version": row.version,
         "author": row.actor,

@@ -1,4 +1,4 @@
-"""Where the rows of a workspace are: in its folder, or in a database whose address is in its folder."""
+"""The location of a workspace's rows: in its folder, or in a database whose address is in its folder."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def find_journal(root: str | os.PathLike[str]) -> str | None:
     """Return the address of the journal of the workspace at ``root``: the path of a file, or the address of a
     database (``postgresql://…``). None if there is no workspace.
 
-    Raises `JournalError` if the address is invalid, or if the control folder is a symbolic link or contains
-    one: through a link, a folder from elsewhere could have other files read and written.
+    Raises `JournalError` if the address is invalid, or if the control folder is or contains a symbolic link.
+    In a copied folder, a link could lead to reads and writes of other files.
     """
     control = os.path.join(root, CONTROL)
     _check_no_links(control)
@@ -64,7 +64,7 @@ def is_workspace(root: str | os.PathLike[str]) -> bool:
 
 
 def keep_journal_address(root: str | os.PathLike[str], address: str) -> None:
-    """Record in the folder ``root`` that its journal is in the database at ``address``. Raises OSError.
+    """Record in the folder ``root`` the ``address`` of the database with its journal. Raises OSError.
 
     Only the owner can read the file, because it may contain a password.
     """
@@ -83,24 +83,24 @@ def keep_journal_address(root: str | os.PathLike[str], address: str) -> None:
 def move_journal(
     root: str | os.PathLike[str], target: str, on_progress: Callable[[int, int], None] = lambda _, __: None
 ) -> Moved:
-    """Move the rows of a workspace to another journal. A move that was interrupted continues.
+    """Move the rows of a workspace to another journal. An interrupted move is continued.
 
     Both journals are compared, row by row with contents, before the folder names the target. Then the source
-    refuses writes. It stays in its place, a file as ``journal.db.moved``.
+    refuses writes. It is kept; a file is renamed to ``journal.db.moved``.
 
     Args:
         root: The workspace's folder.
         target: The address of a database, or ``file`` for a file in the folder.
-        on_progress: Called with the number of steps done and the number of all steps.
+        on_progress: Called with the number of finished steps and the number of all steps.
 
     Returns:
-        What the target contains.
+        The number and the checksum of the rows in the target.
 
     Raises:
         WorkspaceNotFound, JournalInUse, MoveDiffers, WorkspaceLocked, JournalError, OSError: Nothing was
-            moved; the source stays in use.
+            moved, and the source stays in use.
     """
-    # Only a move needs these modules.
+    # These modules are needed only for a move.
     from watchroom.kernel.journal.moving import copy_blobs, copy_rows, open_move_side
 
     address = find_journal(root)
@@ -127,15 +127,15 @@ def move_journal(
 
 
 def _set_aside(path: str) -> None:
-    """Rename a file of a journal that was moved, with SQLite's files beside it."""
+    """Rename the file of a moved journal, and SQLite's files beside it."""
     for suffix in ("", "-wal", "-shm"):
         if os.path.exists(path + suffix):
             os.replace(path + suffix, f"{path}.moved{suffix}")
 
 
 def cached_checkout(address: str) -> str:
-    """The default folder for the files of the workspace whose journal is at ``address``, in this user's
-    cache."""
+    """The default folder, in this user's cache, for the files of the workspace with the journal at
+    ``address``."""
     import hashlib
 
     from platformdirs import user_cache_path

@@ -1,8 +1,8 @@
-"""Writes rows as files: a cursor over the journal, moved by whichever process comes first.
+"""Writes rows as files. A cursor over the journal marks the last written row; any process can move it.
 
 ``.watchroom/lock`` is the checkout's lock, and contains the cursor. Its holder writes the files of all rows
-after the cursor in their order, also those of other processes. So no older version replaces a newer one, and
-the next process writes what a process that died had not written.
+after the cursor in order, including rows of other processes. So no older version replaces a newer version,
+and the next process writes the files that a dead process left out.
 """
 
 from __future__ import annotations
@@ -47,13 +47,14 @@ from watchroom.platform.files import NotAFile
 
 LAY_OUT_TOOL: Final = "lay_out"
 DERIVED_SECONDS: Final = 0.25
-"""Seconds between a commit and its version files and history, for which no call waits.
+"""Seconds between a commit and its version files and history. No call waits for them.
 
-A history is read as a whole. With 20 ms it doubled the CPU time of these files."""
+A history is read as a whole. With 20 ms, the CPU time for these files doubled.
+"""
 _CHUNK: Final = 1000
-"""Rows that are read at a time."""
+"""Number of rows that are read at a time."""
 _WRITTEN_BACK: Final = 120 * 10**9
-"""Nanoseconds after which a system has written unsynced files to the disk. Linux takes 35 s."""
+"""Nanoseconds after which a system has surely written unsynced files to the disk. Linux takes 35 s."""
 _MAX_FAILURES: Final = 1000
 """Maximum number of rows whose write errors are kept."""
 _OBSTACLES: Final = frozenset({errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST, errno.ENOTEMPTY})
@@ -61,7 +62,7 @@ _log = logging.getLogger("watchroom")
 
 
 class _Committed(NamedTuple):
-    """A row of this process whose file is not written yet, its content, and the head that it followed."""
+    """A row of this process whose file is not written yet, its content, and the head before it."""
 
     row: Row
     content: str | None
@@ -70,7 +71,10 @@ class _Committed(NamedTuple):
 
 class _Change(NamedTuple):
     """A path that rows changed: its newest row, and the checksums that its file can have without an external
-    edit. ``base``: the version before these rows."""
+    edit.
+
+    ``base``: the version before these rows.
+    """
 
     row: Row
     checksums: set[str | None]
@@ -78,7 +82,7 @@ class _Change(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """The rows first ≤ seq ≤ last were all made by this process."""
+    """A range: the rows first ≤ seq ≤ last were all appended by this process."""
 
     first: int
     last: int
@@ -90,9 +94,9 @@ class Materializer:
     Args:
         root: The workspace's folder.
         journal: The journal with the rows.
-        append: Makes rows of external edits and of files that could not be written.
-        background: Runs what no commit waits for: see `DerivedFiles`.
-        host: Knows which of the workspace's checkouts this is.
+        append: Appends rows about external edits and about files that could not be written.
+        background: Runs work that no commit waits for: see `DerivedFiles`.
+        host: Knows whether this checkout is the workspace's host.
         platform: The operating system.
         counts: Returns whether a person's decision counts.
     """
@@ -117,7 +121,7 @@ class Materializer:
         self._noting = Lock()
         self._is_held_up = False
         self._is_behind = False
-        """Whether rows of this process have version files or histories that are not written yet."""
+        """Whether rows of this process have version files or histories that are still unwritten."""
         self._known = _Known(0, -1)
         self._pending: dict[int, _Committed] = {}
         self._failures: dict[int, str] = {}
@@ -129,7 +133,7 @@ class Materializer:
             self._closing = stack.pop_all()
 
     def make_folders(self, agents: Iterable[str]) -> None:
-        """Make the folders of all zones, and one for each of ``agents``. Raises OSError."""
+        """Create the folders of all zones, and one for each of ``agents``. Raises OSError."""
         versions = [ZONES[zone].versions for zone in VERSIONED]
         for parts in (*ROOTS.values(), *versions, *CHECKPOINTS.values()):
             self.folder.make(parts)
@@ -146,21 +150,23 @@ class Materializer:
         return self.folder.is_executable(place(zone, path))
 
     def is_blocked(self, zone: Zone, path: str) -> bool:
-        """Whether something other than a folder is above the file of ``path`` in ``zone``. Raises `NotAFile`
-        if something other than a file is in its place, OSError."""
+        """Whether something other than a folder is above the file of ``path`` in ``zone``. Raises OSError,
+        and `NotAFile` if something other than a file is at its place."""
         return self.folder.is_blocked(place(zone, path))
 
     def other_spelling(self, zone: Zone, path: str) -> str | None:
-        """On a disk that ignores case: the existing file whose name differs from that of ``path`` in ``zone``
-        only by case. None if there is none."""
+        """Return the existing file whose name differs from ``path`` in ``zone`` only by case. None if there
+        is none, or if the disk distinguishes case."""
         parts = checkpoint_place(zone, path) if zone in CHECKPOINTS else place(zone, path)
         other = self.folder.other_spelling(parts)
         return None if other is None else "/".join(other)
 
     def begin(self) -> bool:
-        """Bring all files up to the journal when a workspace is opened. Return whether the machine was
-        restarted since they were written, so that unsynced files may be lost. Raises `WorkspaceLocked`,
-        `JournalError`."""
+        """Update all files to the state of the journal when a workspace is opened. Raises `WorkspaceLocked`,
+        `JournalError`.
+
+        Return whether the machine was restarted since they were written. Then unsynced files may be lost.
+        """
         self.folder.clear_scratch(older_than=3600.0)
         with self._cursor.hold():
             has_restarted = self._cursor.is_of_earlier_boot
@@ -173,7 +179,7 @@ class Materializer:
         return has_restarted
 
     def catch_up(self) -> None:
-        """Write the files of all rows so far, also of other machines, and the derived files. Raises
+        """Write the files of all rows so far, including rows of other machines, and the derived files. Raises
         `WorkspaceLocked`, `JournalError`."""
         last = self._journal.last_seq()
         if last > (self._cursor.seq or 0):
@@ -183,7 +189,7 @@ class Materializer:
             self.derived.catch_up()
 
     def add(self, drafts: Sequence[Draft], appended: Sequence[Appended]) -> None:
-        """Remember that this process made ``appended`` of ``drafts``, in their order."""
+        """Remember that this process appended ``appended``, the outcomes of ``drafts`` in the same order."""
         is_derived = False
         for draft, (row, head) in zip(drafts, appended, strict=True):
             if row.version is not None and has_files(row.zone):
@@ -191,7 +197,7 @@ class Materializer:
                 is_derived = is_derived or has_derived(row)
         numbers = sorted({each.row.seq for each in appended})
         last = first = numbers[-1]
-        # Rows that existed before, with the same keys, are not new.
+        # Existing rows with the same keys are not new.
         while len(numbers) > 1 and numbers[-2] == first - 1:
             first = numbers.pop() - 1
         with self._noting:
@@ -203,7 +209,7 @@ class Materializer:
             self._background.schedule("derived files", self._write_derived, DERIVED_SECONDS)
 
     def _write_derived(self) -> None:
-        """Write version files and histories, later if another process is writing them."""
+        """Write version files and histories. If another process is writing them, do it later."""
         self._is_behind = False
         try:
             is_done = self.derived.catch_up_if_free()
@@ -215,16 +221,16 @@ class Materializer:
             self._background.schedule("derived files", self._write_derived, DERIVED_SECONDS)
 
     def check(self, drafts: Sequence[Draft]) -> None:
-        """Raise `WorkspaceLocked` if ``drafts`` have files and another process still holds the cursor, which
-        an earlier commit did not get."""
+        """Raise `WorkspaceLocked` if ``drafts`` have files, and another process still holds the cursor since
+        an earlier commit timed out."""
         if self._is_held_up and any(isinstance(each, Write) and has_files(each.zone) for each in drafts):
             with self._cursor.hold_again():
                 self._catch_up(self._journal.last_seq())
                 self._is_held_up = False
 
     def materialize(self, appended: Sequence[Appended]) -> None:
-        """Write the files of the rows in ``appended``. Raises nothing: the rows exist, and the next process
-        that holds the cursor continues."""
+        """Write the files of the rows in ``appended``. No error is raised: the rows exist, and the next
+        process that holds the cursor continues."""
         waiting = [each.row.seq for each in appended if each.row.seq in self._pending]
         if not waiting:
             return
@@ -242,8 +248,8 @@ class Materializer:
 
     @contextmanager
     def settled(self) -> Iterator[int]:
-        """Write the files of all rows so far, then keep everyone else from writing files. Yield the number of
-        the last of these rows. Not re-entrant. Raises `WorkspaceLocked`, `JournalError`."""
+        """Write the files of all rows so far, then keep others from writing files. Yield the number of the
+        last of these rows. Not re-entrant. Raises `WorkspaceLocked`, `JournalError`."""
         with self._cursor.hold():
             last = self._journal.last_seq()
             self._catch_up(last)
@@ -252,8 +258,8 @@ class Materializer:
     def rematerialize(self, zone: Zone, path: str, *, current: bool = True) -> None:
         """Write the current version of ``path`` in ``zone`` again, with its derived files, within `settled`.
 
-        A content that is damaged in the journal replaces no file, and a row that breaks the rules of its zone
-        writes none. If ``current`` is false, only the derived files are written. Raises OSError,
+        Damaged content in the journal does not replace a file, and a row that breaks the rules of its zone is
+        not written. If ``current`` is false, only the derived files are written. Raises OSError,
         `WorkspaceLocked`.
         """
         head = self._journal.head(zone, path)
@@ -269,8 +275,8 @@ class Materializer:
             self.derived.rewrite(zone, path, head)
 
     def close(self) -> None:
-        """Write the version files that are missing, move the cursor past rows without files, unless another
-        process holds it, and close the files. The background must be closed."""
+        """Write the missing version files, and close the files. The background must be closed. If no other
+        process holds the cursor, move it past rows without files."""
         with self._closing:
             try:
                 if self._is_behind:
@@ -283,7 +289,8 @@ class Materializer:
                 _log.exception("the last files could not be written")
 
     def _catch_up(self, until: int) -> None:
-        """Write the files of the rows after the cursor, at least up to row ``until``. The cursor is held.
+        """Write the files of the rows after the cursor, at least up to row ``until``. The caller must hold
+        the cursor.
 
         Rows by `OUTSIDE` describe the disk of the checkout that they name: that file already exists.
         """
@@ -298,7 +305,7 @@ class Materializer:
             done = known.last
             self._cursor.move(done)
         else:
-            # Some of the rows are of other processes.
+            # Some of the rows are from other processes.
             while rows := self._journal.rows(done, limit=_CHUNK):
                 self._materialize([row for row in rows if row.version is not None and has_files(row.zone)])
                 if self._journal.is_shared:
@@ -308,7 +315,7 @@ class Materializer:
         self._forget(done)
 
     def _forget(self, done: int) -> None:
-        """Forget the rows up to ``done``, whose files are written."""
+        """Forget the rows up to ``done``, because their files are written."""
         for seq in [seq for seq in [*self._pending] if seq <= done]:
             self._pending.pop(seq, None)
 
@@ -328,8 +335,11 @@ class Materializer:
             self._note_failures(failed)
 
     def _revert_edits(self, reverts: Sequence[Row]) -> None:
-        """Replace each external edit of this checkout that a person reverted on another machine with the
-        journal's version. Rows of ``reverts`` that do not count are skipped."""
+        """Replace external edits of this checkout that a person reverted on another machine with the
+        journal's version.
+
+        Rows of ``reverts`` that do not count are skipped.
+        """
         for revert in reverts:
             edit = reverted_edit(self._journal, revert, self.counts)
             if edit is None or not self._host.made_edit(edit) or checkout_of(revert) == self._host.id:
@@ -344,10 +354,10 @@ class Materializer:
                 if head is None:
                     self.folder.remove(place(edit.zone, edit.path))
                 elif find_row_flaw(head) is None:
-                    # Somebody may edit the file again at this moment.
+                    # Somebody may be editing the file again at this moment.
                     self._replace(_Change(head, {edit.sha256, head.sha256}, head.version or 0))
             except OSError as error:
-                # The edit is found again, as a new one.
+                # Then the edit is found again, as a new edit.
                 _log.warning("%s %s could not be written again: %s", edit.zone, edit.path, error)
 
     def _changes(self, rows: Sequence[Row]) -> Iterable[_Change]:
@@ -368,8 +378,11 @@ class Materializer:
         return self._journal.version(row.zone, row.path, (row.version or 0) - 1)
 
     def _replace(self, change: _Change) -> None:
-        """Write the content of the newest row. An external edit of the file becomes a row before that, so
-        that a crash of this process cannot lose it. Raises OSError."""
+        """Write the content of the newest row. Raises OSError.
+
+        An external edit of the file is first recorded as a row, so that a crash of this process cannot lose
+        it.
+        """
         row, parts = change.row, place(change.row.zone, change.row.path)
         shown: list[bytes | None] = []
 
@@ -382,7 +395,7 @@ class Materializer:
 
         if row.deleted:
             self._keep_edit(change, self._old(parts))
-            # An edit that was made since is kept as well.
+            # A later edit is also recorded.
             self.folder.remove(parts, look=lambda old: self._keep_edit(change, old))
             return
         committed = self._pending.get(row.seq)
@@ -396,18 +409,18 @@ class Materializer:
             parts, data, look=look if is_edited(row.zone) else None, executable=executable
         )
         if shown and replaced is not None and replaced != shown[0]:
-            # Someone wrote in the instant between our look and the replacement.
+            # Somebody wrote the file in the instant between the check and the replacement.
             self._keep_edit(change, replaced)
 
     def _old(self, parts: Parts) -> bytes | None:
         try:
             return self.folder.read(parts)
         except OSError:
-            # Something that is not a file: removing it fails, and that is reported.
+            # It is not a file. Removing it fails, and that is reported.
             return None
 
     def _keep_edit(self, change: _Change, data: bytes | None) -> None:
-        """Make a row of ``data`` if it is an external edit that the journal lacks."""
+        """Record ``data`` as a row if it is an external edit that the journal lacks."""
         row = change.row
         if data is None or not is_edited(row.zone) or validation.sha256(data) in change.checksums:
             return
@@ -417,29 +430,30 @@ class Materializer:
             self._append([edit_note(row.zone, row.path, data, tool=tool, base=change.base, detail=detail)])
 
     def is_kept(self, zone: Zone, path: str, data: bytes) -> bool:
-        """Whether the journal has ``data`` as an external edit of ``path`` in ``zone``, or as a version (an
-        old one stays on disk if a later one could not be written)."""
+        """Whether the journal has ``data`` as an external edit of ``path`` in ``zone``, or as a version. An
+        old version stays on disk if a later version could not be written."""
         checksum = validation.sha256(data)
         reverted = self.last_revert(zone, path)
         kept = takewhile(lambda row: row.seq > reverted, edits(self._journal, zone, path))
         return any(row.sha256 == checksum for row in chain(kept, self._journal.history(zone, path)))
 
     def last_revert(self, zone: Zone, path: str) -> int:
-        """Return the number of the newest row by which a person reverted an edit that was made in this
-        checkout at ``path`` in ``zone``, 0 if there is none. Raise `JournalError`."""
+        """Return the number of the newest row in which a person reverted an edit of ``path`` in ``zone`` in
+        this checkout, 0 if there is none. Raise `JournalError`."""
         return last_revert(self._journal, zone, path, self._host.made_edit, self.counts)
 
     def record_written(self, row: Row) -> None:
-        """Record that the files of ``row``, which could not be written before, are written."""
+        """Record that the files of ``row`` are now written, after an earlier failure."""
         if was_not_written(self._journal, row):
             self._append([Note(SYSTEM, LAY_OUT_TOOL, row.zone, row.path, detail={"row": row.seq})])
 
     def layout_failure(self, row: Row) -> str:
-        """The reason why this process could not write the files of ``row``; empty if it could."""
+        """The reason why this process could not write the files of ``row``; empty if the last attempt did not
+        fail."""
         return self._failures.get(row.seq, "")
 
     def _note_failures(self, failed: Sequence[tuple[Row, OSError]]) -> None:
-        """Record each row whose files could not be written, once."""
+        """Record once each row whose files could not be written."""
         notes = []
         for row, error in failed:
             _log.error("the files of row %d could not be written: %s", row.seq, error)
@@ -470,14 +484,15 @@ class Materializer:
 
 
 def _is_obstacle(error: OSError) -> bool:
-    """Return whether something other than a file, or other than a folder above it, is in the way."""
+    """Return whether ``error`` reports an obstacle: an entry at the place that is not a file, or an entry
+    above it that is not a folder."""
     if isinstance(error, ScratchUnavailable):
         return False
     return isinstance(error, NotAFile) or error.errno in _OBSTACLES
 
 
 def _valid(rows: Iterable[Row]) -> list[Row]:
-    """Return those of ``rows`` that keep the rules of their zone, so that they can become files."""
+    """Return the ``rows`` that follow the rules of their zone, so that they can become files."""
     valid = []
     for row in rows:
         flaw = find_row_flaw(row)
@@ -489,7 +504,8 @@ def _valid(rows: Iterable[Row]) -> list[Row]:
 
 
 def was_not_written(journal: Journal, row: Row) -> bool:
-    """Whether ``journal`` records that the files of ``row`` could not be written, and nothing later."""
+    """Whether the newest record in ``journal`` about the files of ``row`` is that they could not be
+    written."""
     lately = journal.refused(row.zone, row.path, limit=20)
     failed = [each.seq for each in lately if each.tool == LAY_OUT_TOOL and each.detail.get("row") == row.seq]
     if not failed:

@@ -1,7 +1,7 @@
-"""External edits: found by content, recorded as rows, never lost.
+"""External edits: finds them by content, and records them as rows, so that they are never lost.
 
-In some zones an external edit is the next version. In the others it is a conflict for a person to settle: the
-journal's version stays the current one until then.
+In some zones an external edit is the next version. In the others, it is a conflict. The journal's version
+stays the current version until a person settles the conflict.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from watchroom.platform.disk import Parts
 from watchroom.platform.files import NotAFile
 
 _MAX_BATCH: Final = 50
-"""Paths that are compared while the cursor is held."""
+"""Maximum number of paths that are compared while the cursor is held."""
 _log = logging.getLogger("watchroom")
 _MAX_EDITS: Final = 1000
-"""The newest external edits of a path among which those of this checkout are searched."""
+"""Maximum number of a path's newest external edits that are searched for edits of this checkout."""
 _MAX_PROBLEM: Final = 300
-"""Characters of the problem of a configuration that are recorded."""
+"""Maximum characters of a recorded problem of a configuration."""
 SCANNED: Final = tuple(zone for zone in ZONES if is_edited(zone) and zone != "config")
-"""The zones all of whose files are compared."""
+"""The zones in which all files are compared."""
 
 
 class EditRule(NamedTuple):
-    """Which external edits of a zone can be versions.
+    """Decides which external edits of a zone can be versions.
 
-    - ``check_path``: raises `WatchroomError` if the zone has no such path.
+    - ``check_path``: raises `WatchroomError` if the path is not valid in the zone.
     - ``check_text``: raises `WatchroomError` if the text cannot be a version.
     - ``may_remove``: whether a removed file is a version.
     """
@@ -55,7 +55,7 @@ class EditRule(NamedTuple):
 OTHER_HOST: Final = "other_host"
 """The error of an external edit that does not count, because it was not made on the workspace's host."""
 _PATH_RULE: Final = EditRule(validation.check_path)
-"""The rule of a zone that names none: any path, any text."""
+"""The rule of a zone without its own rule: any path and any text."""
 
 
 class Reconciler:
@@ -64,10 +64,10 @@ class Reconciler:
     Args:
         journal: The journal with the rows.
         checkout: The files.
-        append: Makes rows without waiting for their files.
+        append: Appends rows without waiting for their files.
         rules: The rule of each zone.
-        host: Knows which checkout counts. In any other one, edits that could be versions are recorded and
-            undone.
+        host: Knows which checkout is the host. In other checkouts, edits that could be versions are recorded
+            and undone.
         sign: Signs the drafts of people.
     """
 
@@ -90,15 +90,16 @@ class Reconciler:
     def scan(self, *, after_restart: bool = False) -> list[Row]:
         """Compare every file of every zone. Return the rows of the edits that were found.
 
-        ``after_restart``: the machine was restarted meanwhile. A file that is missing, empty or an older
-        version was not synced then; it is written again and is no edit.
+        ``after_restart``: the machine was restarted since the files were written. Then a missing or empty
+        file, or an older version, counts as unsynced: it is written again, and is not an edit.
         """
         found = self._record_all(list(self._suspects()), after_restart=after_restart)
         newest = self._journal.newest_of_topics(OUTSIDE_EDITS)
         return found + self._record_undone([(edit.zone, edit.path) for edit in newest if _is_open(edit)])
 
     def check_files(self, files: Iterable[Parts]) -> list[Row]:
-        """Compare only ``files``, by their parts from the root. Return the rows of the edits found."""
+        """Compare only ``files``, by their parts from the root. Return the rows of the edits that were
+        found."""
         places = sorted({found for parts in files if (found := path_at(parts))})
         differing = [each for each in places if self._differs_now(*each)]
         same = [each for each in places if each not in differing]
@@ -117,7 +118,7 @@ class Reconciler:
 
     def check(self, zone: Zone, path: str) -> Row | None:
         """Compare ``path`` in ``zone``. Return the row of a new edit, if any. A path that breaks the rules of
-        its zone has no file."""
+        its zone has no file to compare."""
         if find_edit_flaw(zone, path) is not None:
             return None
         if not self._differs_now(zone, path):
@@ -126,7 +127,7 @@ class Reconciler:
             return next(iter(self._record(zone, path, seq)), None)
 
     def _record_undone(self, places: Iterable[tuple[Zone, str]]) -> list[Row]:
-        """Record which external edits of the files at ``places`` are no longer on disk."""
+        """Record the external edits of the files at ``places`` that are no longer on disk."""
         places = [each for each in places if self._undone_edit(*each) is not None]
         found: list[Row] = []
         for at in range(0, len(places), _MAX_BATCH):
@@ -138,8 +139,8 @@ class Reconciler:
         return found
 
     def _undone_edit(self, zone: Zone, path: str) -> Row | None:
-        """Return the newest edit of this checkout if it waits for a person and the file is again as it was
-        before. None if a newer version or a repair replaced the file: then a person must decide."""
+        """Return the newest edit of this checkout if it waits for a person, and the file is as it was before
+        the edit. None if a newer version or a repair replaced the file, because then a person must decide."""
         if not is_edited(zone) or find_edit_flaw(zone, path) is not None:
             return None
         edit = next(self._own_edits(zone, path), None)
@@ -158,7 +159,10 @@ class Reconciler:
 
     def keep_edit(self, zone: Zone, path: str) -> None:
         """Record, within `Materializer.settled`, that the external edit of ``path`` in ``zone`` will be
-        replaced on disk. Otherwise the edit would count as undone, and nobody would be asked about it."""
+        replaced on disk.
+
+        Otherwise the edit would count as undone, and no person would be asked.
+        """
         edit = next(self._own_edits(zone, path), None) if is_edited(zone) else None
         if (
             edit is not None
@@ -181,8 +185,8 @@ class Reconciler:
         )
 
     def pending(self, zone: Zone, path: str) -> Row | None:
-        """Return the edit that is on disk in place of the journal's version of ``path`` in ``zone``. It is
-        recorded if necessary. None if the file agrees with the journal.
+        """Return the edit that is on disk instead of the journal's version of ``path`` in ``zone``. It is
+        recorded if necessary. None if the file equals the journal's version.
 
         Raises `NotText` or `TooLarge` if the file is not a text, `DiskFailed` if it cannot be read.
         """
@@ -213,15 +217,14 @@ class Reconciler:
         Args:
             zone: The zone of the file.
             path: Its path.
-            number: The row of the edit, default: the newest one. If that is an edit on another machine, the
-                note has the other machine replace the file.
+            number: The row of the edit, default: the newest edit. For an edit on another machine, the note
+                causes that machine to replace the file.
             note: Returns the note for the edit.
 
         Raises:
-            EditedAgain: The file has a newer edit than ``number``, or one that the journal did not know. So
-                no text is replaced that nobody saw.
+            EditedAgain: The file has a newer or an unrecorded edit. No text is replaced that nobody has seen.
             NoOutsideEdit: There is no edit.
-            NotText, TooLarge: The file is not a text that the journal could keep.
+            NotText, TooLarge: The journal cannot keep the file's content.
         """
         named = None if number is None else self._journal.row(number)
         if find_edit_flaw(zone, path) is not None:
@@ -234,7 +237,7 @@ class Reconciler:
             edit = self._edit_to_revert(zone, path, named)
             draft = note(edit)
             draft = draft._replace(detail={**(draft.detail or {}), **(self._host.edit_detail() or {})})
-            # Before the file changes: a person without a key is refused.
+            # This comes before the change of the file, so that a person without a key is refused first.
             signed = self._sign(draft)
             if not self._host.made_edit(edit):
                 return self._append(signed)
@@ -246,8 +249,8 @@ class Reconciler:
             return self._append(signed)
 
     def _edit_to_revert(self, zone: Zone, path: str, named: Row | None) -> Row:
-        """Return the newest edit in the checkout of ``named``. Without it, the newest one in this checkout,
-        or else in any."""
+        """Return the newest edit in the checkout of ``named``. Without ``named``, return the newest edit in
+        this checkout, else in any checkout."""
         recorded = (row for row in edits(self._journal, zone, path) if row.outcome == "conflict")
         newest = None
         for edit in islice(recorded, _MAX_EDITS):
@@ -262,20 +265,20 @@ class Reconciler:
         return newest
 
     def _own_edits(self, zone: Zone, path: str) -> Iterator[Row]:
-        """The newest edits of a path made in this checkout, newest first."""
+        """Yield the edits of a path made in this checkout, newest first."""
         return filter(self._host.made_edit, islice(edits(self._journal, zone, path), _MAX_EDITS))
 
     def differing(self) -> list[tuple[Zone, str]]:
-        """Return the paths whose file differs from the journal. Records nothing."""
+        """Return the paths whose files differ from the journal. Nothing is recorded."""
         suspects = list(self._suspects())
         if not suspects:
             return []
-        # The file of a version that was committed a moment ago may not be written yet: compare again.
+        # The file of a just committed version may not be written yet, so compare again.
         with self._checkout.settled() as seq:
             return [(zone, path) for zone, path in suspects if self._differs_now(zone, path, seq)]
 
     def is_obstructed(self, zone: Zone, path: str) -> bool:
-        """Whether a link, a folder or a pipe is in the place of the file of ``path`` in ``zone``, or above
+        """Whether a link, a folder or a pipe is at the place of the file of ``path`` in ``zone``, or above
         it."""
         if not validation.is_unicode(path):
             return False
@@ -294,7 +297,8 @@ class Reconciler:
         except NotAFile:
             if not self._checkout.folder.is_folder(place(zone, path)):
                 return True
-            # A folder, such as that of an agent's handoffs, which is made with the first, is no edit.
+            # A folder is not an edit. For example, the folder for an agent's handoffs is created with the
+            # first handoff.
             data = None
         except OSError:
             return True
@@ -309,7 +313,7 @@ class Reconciler:
     def _suspects_in(self, zone: Zone) -> Iterator[tuple[Zone, str]]:
         """Yield the paths in ``zone`` that may differ. Removed files come first: if a folder took the place
         of a file, the file must be removed before."""
-        # A row that breaks its zone's rules has no file that could differ.
+        # A row that breaks its zone's rules has no file to compare.
         heads = {head.path: head for head in self._journal.heads(zone) if find_row_flaw(head) is None}
         strange = []
         for entry in self._checkout.folder.walk(ROOTS[zone]):
@@ -357,18 +361,18 @@ class Reconciler:
         return self._is_version(head, validation.sha256(data))
 
     def _is_version(self, head: Row, checksum: str) -> bool:
-        """Whether a version of the file whose newest one is ``head`` has that ``checksum``."""
+        """Whether a version of the file up to ``head`` has this ``checksum``."""
         return any(row.sha256 == checksum for row in self._journal.history(head.zone, head.path))
 
     def _append(self, draft: Draft) -> Row:
-        """Make a row about the disk while nobody else writes files."""
+        """Append a row about the disk while nobody else writes files."""
         return self._append_all([draft])[0].row
 
     def _record(self, zone: Zone, path: str, seq: int) -> Iterator[Row]:
-        """Compare again, now that the files are as of row ``seq``, and record an edit."""
+        """Compare again, after the files are written up to row ``seq``, and record an edit."""
         head = self._journal.head(zone, path, as_of=seq) if validation.is_unicode(path) else None
         if head is not None and not 0 < (head.version or 0) <= MAX_VERSION:
-            # No version can follow it: `verify` names the row.
+            # No version can follow this row: `verify` reports it.
             return
         if head is not None and (was_not_written(self._journal, head) or self._is_cleared(head)):
             yield from self._write_again(head)
@@ -380,7 +384,7 @@ class Reconciler:
             try:
                 self._checkout.rematerialize(zone, path)
             except OSError as error:
-                # Two rows written past the tools can name a file and a folder of one name.
+                # Two rows that were not written by the tools can have a file and a folder of the same name.
                 _log.warning("%s %s could not be written again: %s", zone, path, error)
 
     def _write_again(self, head: Row) -> Iterator[Row]:
@@ -399,11 +403,11 @@ class Reconciler:
             if edit is not None:
                 yield self._append(self._undone_note(edit))
         except OSError as error:
-            # The file still cannot be replaced. Its row says so already, and `verify` reports it.
+            # The file still cannot be replaced. A row already records that, and `verify` reports it.
             _log.warning("%s %s could not be written again: %s", head.zone, head.path, error)
 
     def _is_cleared(self, head: Row) -> bool:
-        """Whether the obstacle in the place of the file of ``head`` was removed."""
+        """Whether the obstacle at the place of the file of ``head`` was removed."""
         edit = next(self._own_edits(head.zone, head.path), None)
         if edit is None or edit.error != NOT_A_FILE:
             return False
@@ -413,7 +417,7 @@ class Reconciler:
             return False
 
     def _draft(self, zone: Zone, path: str, head: Row | None) -> Draft | None:
-        """Return the row to make of the file as it is on disk, None if it was not edited."""
+        """Return the draft for the file on disk, None if it was not edited."""
         rule, data, refusal, problem = self._rules.get(zone, _PATH_RULE), None, "", ""
         content: str | None = None
         try:
@@ -427,10 +431,10 @@ class Reconciler:
         except WatchroomError as error:
             refusal = error.code
             if isinstance(error, ConfigInvalid):
-                # The author must learn which entry is wrong.
+                # The author must know which entry is wrong.
                 problem = validation.escape_unstorable(str(error.values.get("problem", "")), _MAX_PROBLEM)
         except NotAFile:
-            # Only a link in the place of one of our files is reported as such.
+            # Only a link at the place of one of our files is reported as a link.
             refusal = NotText.code if head is None or head.deleted else NOT_A_FILE
         except OSError:
             refusal = NotText.code
@@ -457,7 +461,7 @@ class Reconciler:
             raise
 
     def _is_known(self, draft: Draft) -> bool:
-        """Whether the newest recorded edit of the path is this one."""
+        """Whether the newest recorded edit of the path equals this edit."""
         if isinstance(draft, Write):
             checksum = None if draft.content is None else validation.sha256(draft.content.encode())
             base, error = draft.expected, "path_blocked"
@@ -472,7 +476,7 @@ class Reconciler:
 
 
 def _is_open(edit: Row) -> bool:
-    """Whether ``edit`` waits for a person, unless it was settled. A text that a newer version replaced on
+    """Whether ``edit`` waits for a person, if it was not settled. A text that a newer version replaced on
     disk (`OVERWRITTEN_TOOL`) cannot be undone there."""
     is_need = edit.outcome == "conflict" or edit.error in (NOT_A_FILE, ConfigInvalid.code)
     return is_need and edit.tool == EDIT_TOOL

@@ -1,4 +1,4 @@
-"""The bytes of the files of a row."""
+"""The bytes of a row's files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ from watchroom.platform.disk import Parts
 
 def verified_content(journal: Journal, row: Row) -> bytes | None:
     """The content of ``row`` from ``journal`` in UTF-8. None if it is lost or differs from its checksum.
-    Raises `JournalUnreachable`: then the content is not lost."""
+
+    Raises `JournalUnreachable`, because the content may not be lost.
+    """
     try:
         content = journal.content(row.seq)
     except JournalUnreachable:
@@ -35,7 +37,7 @@ def verified_content(journal: Journal, row: Row) -> bytes | None:
 
 
 def verify_content(row: Row, content: str | None) -> bytes | None:
-    """The ``content`` of ``row`` in UTF-8. None if there is none or it differs from the checksum."""
+    """The ``content`` of ``row`` in UTF-8. None if there is none, or if it differs from the checksum."""
     data = None if content is None else content.encode()
     return data if data is not None and validation.sha256(data) == row.sha256 else None
 
@@ -49,8 +51,8 @@ class RenderedFile(NamedTuple):
 
 
 def files_of(journal: Journal, head: Row) -> Iterator[RenderedFile]:
-    """Yield every file of the path of ``head``, its current version, except its history. Files whose content
-    is damaged in ``journal`` are skipped."""
+    """Yield every file of the path of ``head``, its current version, except its history. Files with damaged
+    content in ``journal`` are skipped."""
     current = None if head.deleted else verified_content(journal, head)
     if current is not None:
         yield RenderedFile(place(head.zone, head.path), current, is_executable(head))

@@ -1,4 +1,4 @@
-"""The journal: rows that are appended and never change, and every question about them."""
+"""The journal: rows that are appended and never change, and all queries for them."""
 
 from watchroom.kernel.journal.opening import database_name, is_server_address, open_journal, without_password
 from watchroom.kernel.journal.protocol import (

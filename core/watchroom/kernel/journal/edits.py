@@ -1,4 +1,4 @@
-"""External edits: what a journal knows about changes of files that no tool made."""
+"""The journal's records of external edits: changes of files that were not made by a tool."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _PAGE = 20
 _REFUSED_PAGE = 100
 _MAX_SETTLED = 10_000
 _END = 2**63
-"""Larger than the number of every row."""
+"""A number above every row number."""
 _MAX_REVERTS = 100
-"""Reverts of a path that are searched, newest first."""
+"""Maximum number of a path's newest reverts that are searched."""
 
 
 def edits(journal: Journal, zone: Zone, path: str) -> Iterator[Row]:
@@ -36,12 +36,13 @@ def last_revert(
     is_own: Callable[[Row], bool],
     counts: Callable[[Row], bool],
 ) -> int:
-    """Return the number of the newest row by which a person reverted an external edit of ``path``, or 0.
+    """Return the number of the newest row in which a person reverted an external edit of ``path``, or 0.
 
-    The same edit made again after that row is a new edit. Raise `JournalError`.
+    The same edit after that row is a new edit. Raise `JournalError`.
 
-    - ``is_own``: whether the row of an edit is of this checkout. Reverts of other edits are skipped.
-    - ``counts``: whether a person's decision counts. Reverts that do not count are skipped.
+    - ``is_own``: returns whether the row of an edit is from this checkout. Reverts of other edits are
+      skipped.
+    - ``counts``: returns whether a person's decision counts. Reverts that do not count are skipped.
     """
     reverts = islice((row for row in journal.settled(zone, path) if row.tool == REVERT), _MAX_REVERTS)
     return next(
@@ -52,7 +53,7 @@ def last_revert(
 def is_settled(journal: Journal, conflict: Row, counts: Callable[[Row], bool]) -> bool:
     """Return whether the conflict that the row ``conflict`` opened is closed.
 
-    ``counts``: whether a person's decision counts. Raise `JournalError`.
+    ``counts``: returns whether a person's decision counts. Raise `JournalError`.
     """
     zone, path = conflict.zone, conflict.path
     met = conflict.detail.get("current", conflict.base)
@@ -67,7 +68,7 @@ def is_settled(journal: Journal, conflict: Row, counts: Callable[[Row], bool]) -
 
 
 def _refused_since(journal: Journal, conflict: Row) -> Iterator[Row]:
-    """Yield the refused rows of the conflict's actor from the conflict on, newest first."""
+    """Yield the refused rows of the conflict's actor since the conflict, newest first."""
     before = None
     refused = partial(journal.refused, conflict.zone, conflict.path, after=conflict.seq - 1)
     while rows := refused(before=before, limit=_REFUSED_PAGE):
@@ -78,7 +79,7 @@ def _refused_since(journal: Journal, conflict: Row) -> Iterator[Row]:
 def reverted_edit(journal: Journal, row: Row, counts: Callable[[Row], bool]) -> Row | None:
     """Return the row of the external edit that ``row`` reverts.
 
-    Return None if ``row`` is no revert by a person of an edit of its own path, or if it does not count
+    Return None if ``row`` is not a person's revert of an edit of its own path, or if it does not count
     (``counts``). Raise `JournalError`.
     """
     is_revert = row.tool == REVERT and row.version is None and row.outcome == "ok"

@@ -1,6 +1,6 @@
-"""Moves all rows of a journal to another backend, in batches. A move that failed can be started again.
+"""Moves all rows of a journal to another backend, in batches. A failed move can be started again.
 
-Nobody can append to the source meanwhile. The source is retired only after all rows were compared.
+Nobody can append to the source during the move. The source is retired only after all rows were compared.
 """
 
 from __future__ import annotations
@@ -35,15 +35,14 @@ class MoveSide(RowSource, Protocol):
     """The source or the target of a move."""
 
     def frozen(self) -> AbstractContextManager[None]:
-        """Block all appends for as long as the context lasts.
+        """Block all appends while the context lasts.
 
         Raise `WorkspaceLocked`, `JournalBusy`, and `JournalInUse` if a process holds a lease.
         """
         ...
 
     def retire(self) -> None:
-        """Refuse every append from now on, because the rows have moved. Called within `frozen`, can be
-        repeated."""
+        """Refuse every later append, because the rows have moved. Called within `frozen`. May be repeated."""
         ...
 
     def write(self, rows: Sequence[tuple[Row, str | None]]) -> None:
@@ -56,7 +55,7 @@ class MoveSide(RowSource, Protocol):
         ...
 
     def close(self) -> None:
-        """Release everything."""
+        """Release all resources."""
         ...
 
 
@@ -68,8 +67,8 @@ class Moved(NamedTuple):
 
 
 def open_move_side(address: str) -> MoveSide:
-    """Open the journal at ``address`` for a move, and create it if it does not exist. Raise as `open_journal`
-    does."""
+    """Open the journal at ``address`` for a move, and create it if it does not exist. Raise the errors of
+    `open_journal`."""
     if is_server_address(address):
         try:
             from watchroom.kernel.journal.postgres.moving import PostgresMove
@@ -86,7 +85,7 @@ def copy_rows(
 ) -> Moved:
     """Copy the rows of ``source`` that ``target`` lacks, then compare all rows.
 
-    ``on_progress`` is called with the number of steps that are done and the number of all steps. Raise
+    ``on_progress`` is called with the number of finished steps and the number of all steps. Raise
     `MoveDiffers` if the target has a row that the source does not have, and `JournalError`.
     """
     last = source.last_seq()
@@ -113,7 +112,8 @@ def copy_blobs(source: Journal, target: Journal) -> None:
 
 
 def _compare(source: RowSource, target: RowSource, until: int, on_progress: Callable[[int], None]) -> Moved:
-    """Read both journals up to row ``until``, and return what they contain. Raise `MoveDiffers`."""
+    """Read both journals up to row ``until``. Return the number and checksum of their rows. Raise
+    `MoveDiffers`."""
     count, digest = 0, hashlib.sha256()
     pairs = zip(_digests(source, until), _digests(target, until), strict=False)
     for (seq, ours), (_, theirs) in pairs:

@@ -30,7 +30,7 @@ def database_name(address: str) -> str:
 
 
 def without_password(address: str) -> str:
-    """Return the ``address`` of a database without its password, for commands on the screen."""
+    """Return the ``address`` of a database without its password, for display in commands."""
     scheme, _, rest = address.partition("://")
     where, _, query = rest.partition("?")
     server, slash, database = where.partition("/")
@@ -45,7 +45,7 @@ def open_journal(where: str | os.PathLike[str], platform: Platform | None = None
 
     - ``where``: the path of a SQLite file, or ``postgresql://…`` for a database on a server (extra
       ``postgres``).
-    - ``platform``: the operating system, by default that of this machine.
+    - ``platform``: the operating system, default: this machine's.
 
     Raise `ExtraMissing` if the extra is not installed, `JournalError` if the scheme of the address is
     unknown, and the errors of the backend.

@@ -1,4 +1,4 @@
-"""What every journal offers, embedded or on a server. Neither SQL nor files show here."""
+"""The interface of every journal, embedded or on a server. It hides SQL and files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from watchroom.model import Appended, Draft, Outcome, Row, Zone, is_step, outcom
 
 
 class RowFilter(NamedTuple):
-    """Which rows a reader wants. A field that is None lets all rows pass.
+    """A filter of rows. A field that is None lets all rows pass.
 
     - ``path``: a part of the path.
     - ``since``: the earliest time, in nanoseconds since the epoch.
@@ -62,7 +62,7 @@ def ascii_lower(text: str) -> str:
 
 
 class Damage(NamedTuple):
-    """A damage of the journal itself, and the path and version that it concerns, if any."""
+    """A damage of the journal itself, and the affected path and version, if any."""
 
     what: str
     zone: Zone = "workspace"
@@ -74,8 +74,8 @@ class ChangedPath(NamedTuple):
     """A path that got versions between two rows.
 
     - ``first``, ``last``: the oldest and the newest of these versions.
-    - ``seq``: the row of the newest one.
-    - ``actors``: who made how many of them, in the order of their first versions.
+    - ``seq``: the row of the newest version.
+    - ``actors``: the authors with their numbers of versions, in the order of their first versions.
     """
 
     zone: Zone
@@ -87,7 +87,7 @@ class ChangedPath(NamedTuple):
 
     @property
     def before(self) -> int:
-        """The version that was current before all of them, 0 if there was none."""
+        """The version that was current before all of these versions, 0 if there was none."""
         return self.first - 1
 
     @property
@@ -101,11 +101,11 @@ NoteKey: TypeAlias = tuple[Zone, str, str, str]
 
 
 BACKSTOP_SECONDS: Final = 5.0
-"""Timeout of waits for rows: readers look again after it, because some media do not report all changes."""
+"""Timeout of waits for rows. Readers then check again, because some media do not report all changes."""
 
 
 class Changes(Protocol):
-    """Waits for new rows of a journal. One thread waits, any thread may wake or close it. See
+    """Waits for new rows of a journal. One thread waits, and any thread may wake or close it. See
     `Journal.changes`.
 
     changes = journal.changes(after=seq)
@@ -116,21 +116,21 @@ class Changes(Protocol):
     """
 
     def wait(self, seconds: float) -> None:
-        """Wait until there may be rows that are newer than the end of the last wait, until `wake` is called,
-        or for ``seconds``."""
+        """Wait until there may be rows newer than the end of the last wait, until `wake` is called, or until
+        ``seconds`` have passed."""
         ...
 
     def wake(self) -> None:
-        """End the wait, or the next one if no thread waits."""
+        """End the wait, or the next wait if no thread waits."""
         ...
 
     def close(self) -> None:
-        """End the wait, and release what it needs. Can be repeated."""
+        """End the wait, and release its resources. May be repeated."""
         ...
 
 
 class LocalChanges:
-    """`Changes` that only `wake` wakes."""
+    """`Changes` that end only by `wake`."""
 
     def __init__(self) -> None:
         self._woken = Event()
@@ -147,10 +147,10 @@ class LocalChanges:
 
 
 class Journal(Protocol):
-    """Rows in an order that all readers agree on.
+    """Rows in an order that is the same for all readers.
 
     Once a reader has seen row N, no new row below N appears. An implementation whose transactions may commit
-    out of order holds rows back until that is certain.
+    out of order must hold rows back until this is guaranteed.
     """
 
     @property
@@ -160,59 +160,61 @@ class Journal(Protocol):
 
     @property
     def snapshots(self) -> SnapshotStore:
-        """What readers have made of the rows."""
+        """The snapshots of readers' states."""
         ...
 
     @property
     def blobs(self) -> BlobStore:
-        """The bytes of files that are no texts."""
+        """The bytes of binary files."""
         ...
 
     @property
     def is_shared(self) -> bool:
-        """Whether processes on other machines may use the journal too."""
+        """Whether processes on other machines may also use the journal."""
         ...
 
     def append(self, drafts: Sequence[Draft], *, all_or_nothing: bool = False) -> list[Appended]:
-        """Make rows of ``drafts`` in one atomic commit, and return what became of each, in their order.
+        """Append ``drafts`` in one atomic commit. Return the outcome of each, in order.
 
         The commit is synced to disk if any draft is durable. `watchroom.kernel.rules.append` has the whole
         rule:
 
-        - A `Write` whose expected version is not the current one becomes a row of outcome ``conflict``, which
-          carries the refused content.
-        - A `Write` with a condition that does not hold, or whose path is blocked by another file, becomes a
-          row of outcome ``failed``. Zones that are on disk first (`ZoneSpec`) are never blocked.
-        - A draft with a key that its actor used before makes no row and returns the earlier one.
+        - A `Write` whose expected version is not the current version becomes a row with the outcome
+          ``conflict`` and the refused content.
+        - A `Write` with a condition that does not hold, or with a path that is blocked by another file,
+          becomes a row with the outcome ``failed``. Zones that are on disk first (`ZoneSpec`) are never
+          blocked.
+        - A draft with a key that its actor used before makes no new row, and returns the earlier row.
 
         Raise `JournalError`, `WorkspaceLocked`, and `InvalidPath` if a `Write` names a path that breaks the
         rules of its zone (`watchroom.kernel.rules.row_files`). If ``all_or_nothing``, raise `HeadsMoved` if a
-        `Write` would be refused. After an error no draft became a row, except after `OutcomeUnknown`.
+        `Write` would be refused. After an error other than `OutcomeUnknown`, no draft became a row.
 
             ((row, head),) = journal.append([Write("alice", "collab_write", "collab", "plan.md", "x")])
         """
         ...
 
     def changes(self, after: int | None = None) -> Changes:
-        """Return what waits for new rows of any process. The caller closes it.
+        """Return an object that waits for new rows of any process. The caller closes it.
 
-        If there are rows after ``after`` already, the first wait ends at once.
+        If rows after ``after`` already exist, the first wait ends immediately.
         """
         ...
 
     def exclusive(self, key: str) -> AbstractContextManager[None]:
-        """Hold the lock of ``key`` among all threads and processes. Appends continue meanwhile.
+        """Hold the lock of ``key`` among all threads and processes. Appends are not blocked.
 
-        For sections of milliseconds that read, decide and append. Never call a caller's code within. Not
-        re-entrant. If the holder dies, the lock is released. Raise `WorkspaceLocked` after 10 seconds.
+        For sections of milliseconds that read, decide and append. Never call a caller's code while holding
+        it. Not re-entrant. If the holder dies, the lock is released. Raise `WorkspaceLocked` after 10
+        seconds.
         """
         ...
 
     def claim(self, key: str) -> AbstractContextManager[bool]:
-        """Claim ``key`` for as long as the context lasts, which may be hours.
+        """Claim ``key`` while the context lasts, which may be hours.
 
-        The value of the context says whether the claim succeeded: not if any other thread or process has it.
-        Never waits. If the holder dies, the claim ends.
+        The value of the context is True if the claim succeeded, and False if another thread or process has
+        it. Never waits. If the holder dies, the claim ends.
         """
         ...
 
@@ -223,7 +225,7 @@ class Journal(Protocol):
     def now(self) -> int:
         """Return the time of the journal's clock, in nanoseconds since the epoch.
 
-        The clock is the same for all who use the journal, and never behind the newest row.
+        All users of the journal have the same clock. It is never behind the newest row.
         """
         ...
 
@@ -264,12 +266,15 @@ class Journal(Protocol):
         ...
 
     def heads(self, zone: Zone, prefix: str = "", *, as_of: int | None = None) -> Iterator[Row]:
-        """Yield the head of every path of ``zone`` that starts with ``prefix``, deletions too, in order of
-        path. With ``as_of``, yield the heads at that row."""
+        """Yield the head of every path of ``zone`` that starts with ``prefix``, sorted by path. Deletions are
+        included.
+
+        ``as_of``: yield the heads at that row.
+        """
         ...
 
     def version(self, zone: Zone, path: str, version: int) -> Row | None:
-        """Return the row that made ``version`` of ``path`` in ``zone``, None if there is none."""
+        """Return the row of ``version`` of ``path`` in ``zone``, None if there is none."""
         ...
 
     def history(
@@ -289,9 +294,9 @@ class Journal(Protocol):
     def changed_paths(
         self, after: int, until: int, *, zones: Sequence[Zone] | None = None
     ) -> list[ChangedPath]:
-        """Return each path that got versions with ``after`` < seq ≤ ``until``, in order of zone and path.
+        """Return each path with new versions in ``after`` < seq ≤ ``until``, sorted by zone and path.
 
-        ``zones``: default all. The rows between are read once, however many paths there are.
+        ``zones``: default all. The rows in this range are read once for all paths.
         """
         ...
 
@@ -303,7 +308,7 @@ class Journal(Protocol):
         ...
 
     def last_note(self, zone: Zone, path: str, actor: str, tool: str) -> Row | None:
-        """Return the newest of the rows that `notes` returns, None if there is none."""
+        """Return the newest row in the result of `notes`, None if there is none."""
         ...
 
     def last_notes(self, keys: Sequence[NoteKey]) -> list[Row | None]:
@@ -327,8 +332,8 @@ class Journal(Protocol):
         until: int | None = None,
         limit: int | None = None,
     ) -> list[Row]:
-        """Return at most ``limit`` successful rows of ``tool`` by ``actor`` on ``path`` in ``zone`` that made
-        no version, newest first, with ``after`` < seq ≤ ``until``."""
+        """Return at most ``limit`` successful notes of ``tool`` by ``actor`` on ``path`` in ``zone``, newest
+        first, with ``after`` < seq ≤ ``until``. Notes are rows that made no version."""
         ...
 
     def topic(
@@ -344,7 +349,7 @@ class Journal(Protocol):
         ...
 
     def rows_of_call(self, actor: str, call: str) -> list[Row]:
-        """Return the rows that ``actor`` made for the tool call with the key ``call``, newest first."""
+        """Return the rows of the tool call with the key ``call`` by ``actor``, newest first."""
         ...
 
     def open_items(self, zone: Zone, holder: str = "") -> list[Row]:
@@ -352,7 +357,7 @@ class Journal(Protocol):
 
         - ``handoff``: deliveries that this receiver has not acknowledged.
         - ``buffer``: open buffers of this agent.
-        - ``agent``: agents of this task, also those that ended.
+        - ``agent``: agents of this task, including ended agents.
         - ``command``: commands of this task that have not ended.
         - ``task``: open tasks, for no holder.
 
@@ -361,7 +366,7 @@ class Journal(Protocol):
         ...
 
     def settled(self, zone: Zone, path: str, *, after: int = 0, limit: int = 100) -> list[Row]:
-        """Return at most ``limit`` rows by which people settled conflicts of ``path`` in ``zone`` (resolved,
+        """Return at most ``limit`` rows in which people settled conflicts of ``path`` in ``zone`` (resolved,
         dismissed, reverted), newest first, with seq > ``after``. Fast if there are none."""
         ...
 
@@ -371,9 +376,9 @@ class Journal(Protocol):
 
     def problems(self) -> list[Damage]:
         """Return the damages of the journal: damaged pages, gaps in versions, and contents that do not match
-        their checksum. Reads everything."""
+        their checksum. Reads the whole journal."""
         ...
 
     def close(self) -> None:
-        """Release everything, the lease of this process too."""
+        """Release all resources, including the lease of this process."""
         ...

@@ -1,4 +1,4 @@
-"""The questions about rows, written once for every journal that is a SQL database."""
+"""The queries for rows, written once for every journal in a SQL database."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from watchroom.model import CLIENT_CALL, CLIENT_DENIED, DISMISS, HUMAN_PREFIX, R
 COLUMNS: Final = "seq,time,actor,tool,zone,path,version,base,outcome,error,message,sha256,size,detail"
 _OF_ROW: Final = ",".join(f"r.{name}" for name in COLUMNS.split(","))
 _NO_BOUND: Final = sys.maxsize
-"""No row number, no version, and no number of rows is larger."""
+"""A limit above every row number, version and number of rows."""
 _IS_VERSION_OF: Final = (
     "WHERE r.zone=? AND r.path=? AND r.version>? AND r.version<=? ORDER BY r.version LIMIT ?"
 )
 _IS_NOTE: Final = "r.version IS NULL AND r.outcome='ok'"
-# The text of the index, which SQLite uses only if the condition is the same.
+# This is the text of the index. SQLite uses the index only if the condition is the same.
 _IS_SETTLING: Final = f"r.tool IN ('{RESOLVE}', '{DISMISS}', '{REVERT}') AND r.outcome = 'ok'"
-# As `watchroom.model.outcome_of`.
+# The same as `watchroom.model.outcome_of`.
 _OUTCOME: Final = (
     f"CASE WHEN r.tool='{CLIENT_DENIED}' AND r.zone='session' AND r.outcome='ok'"
     " THEN 'denied' ELSE r.outcome END"
 )
-# As `watchroom.model.is_step`.
+# The same as `watchroom.model.is_step`.
 _IS_NO_STEP: Final = (
     " AND NOT (r.zone='session' AND r.outcome='ok'"
     f" AND substr(r.actor,1,{len(HUMAN_PREFIX)})<>'{HUMAN_PREFIX}'"
@@ -39,19 +39,21 @@ _IS_NO_STEP: Final = (
 )
 
 Effort: TypeAlias = Literal["lookup", "page", "scan"]
-"""How much a question reads: a few rows by an index, a page of rows, or any number of rows."""
+"""The effort of a query: a few rows by an index, a page of rows, or any number of rows."""
 
 
 class Dialect(NamedTuple):
-    """What SQLite and PostgreSQL write differently.
+    """The differences between the SQL of SQLite and PostgreSQL.
 
-    - ``schema``: what precedes the name of a table.
-    - ``content``: the content of row ``r`` as bytes, NULL if the row has none.
-    - ``head``: the number of the head of a path, with ``{zone}`` and ``{path}`` for the two values.
-    - ``find``: the function that returns the position of its second text in its first, 0 if it is not there.
-    - ``asked``: given the names of fields, a table ``asked`` of the tuples of a batch. It has these fields
-      and ``n``, the position in the batch from 1.
-    - ``pack``: the values of ``asked`` for a batch of tuples of so many fields.
+    - ``schema``: the prefix of a table's name.
+    - ``content``: an expression for the content of row ``r`` as bytes, NULL if the row has none.
+    - ``head``: an expression for the number of the head of a path, with ``{zone}`` and ``{path}`` for the two
+      values.
+    - ``find``: the function that returns the position of its second argument in its first, 0 if it is
+      missing.
+    - ``asked``: takes the names of fields, and returns SQL for a table ``asked`` with the tuples of a batch.
+      It has these fields and ``n``, the position in the batch from 1.
+    - ``pack``: takes a batch of tuples and the number of their fields, and returns the values for ``asked``.
     """
 
     schema: str
@@ -63,17 +65,17 @@ class Dialect(NamedTuple):
 
     @property
     def select(self) -> str:
-        """A query of rows, as ``r``, without conditions."""
+        """A query for rows, named ``r``, without conditions."""
         return f"SELECT {_OF_ROW} FROM {self.schema}rows AS r "
 
     @property
     def select_with_content(self) -> str:
-        """As `select`, with the content of each row as the last column."""
+        """Like `select`, with the content of each row as the last column."""
         return f"SELECT {_OF_ROW},{self.content} FROM {self.schema}rows AS r "
 
 
 class SqlReads(ABC):
-    """The part of `Journal` that asks for rows. The SQL has ``?`` for each value.
+    """The part of `Journal` that queries rows. The SQL has ``?`` for each value.
 
     A backend sets `dialect` and implements `_ask`.
     """
@@ -121,7 +123,7 @@ class SqlReads(ABC):
         self, paths: Sequence[tuple[Zone, str]], keys: Sequence[NoteKey]
     ) -> tuple[list[Row | None], list[Row | None]]:
         if not keys:
-            # Most calls ask for no note, and one question is cheaper than two in one.
+            # Most calls need no note, and one simple query is cheaper than a combined query.
             return self.heads_of(paths), []
         found: list[Row | None] = [None] * (len(paths) + len(keys))
         values = (*self.dialect.pack(paths, 2), *self.dialect.pack(keys, 4))
@@ -151,8 +153,8 @@ class SqlReads(ABC):
         if zones is not None and not zones:
             return []
         of_zones = "" if zones is None else f" AND r.zone IN ({','.join('?' * len(zones))})"
-        # ``+`` keeps SQLite from reading the index of all versions instead of the rows between. Path is first
-        # because the column that differs soonest is sorted soonest.
+        # ``+`` keeps SQLite from reading the index of all versions instead of the rows in the range. Path
+        # comes first because sorting is fastest by the column with the most differences.
         found = self._ask(
             "SELECT r.zone,r.path,r.actor,min(r.version),max(r.version),max(r.seq),count(*)"
             f" FROM {self.dialect.schema}rows AS r"
@@ -208,7 +210,7 @@ class SqlReads(ABC):
         return self._newest(f"r.zone=? AND r.path=? AND {_IS_SETTLING}", (zone, path), after, None, limit)
 
     def content(self, seq: int) -> str | None:
-        # A planted row can have a content that its checksum does not cover: it has none.
+        # A forged row can have a content that its checksum does not cover. Such a content is ignored.
         sql = (
             f"SELECT {self.dialect.content} FROM {self.dialect.schema}rows AS r"
             " WHERE r.seq=? AND r.sha256 IS NOT NULL"
@@ -227,7 +229,8 @@ class SqlReads(ABC):
 
     @cached_property
     def _notes_sql(self) -> str:
-        """The newest note of each of a batch of (zone, path, actor, tool), with its position in the batch."""
+        """The newest note for each of a batch of (zone, path, actor, tool), with its position in the
+        batch."""
         schema = self.dialect.schema
         return (
             f"SELECT asked.n,{_OF_ROW} FROM {self.dialect.asked(('zone', 'path', 'actor', 'tool'))}"
@@ -239,7 +242,7 @@ class SqlReads(ABC):
 
     @cached_property
     def _heads_and_notes_sql(self) -> str:
-        """Both of the above. The first column says whether a row is a note."""
+        """Both queries above in a single query. The first column says whether a row is a note."""
         questions = enumerate((self._heads_sql, self._notes_sql))
         return " UNION ALL ".join(
             sql.replace("SELECT", f"SELECT {is_note},", 1) for is_note, sql in questions
@@ -248,7 +251,8 @@ class SqlReads(ABC):
     def _newest(
         self, where: str, values: tuple[str, ...], after: int, until: int | None, limit: int | None
     ) -> list[Row]:
-        """Return the rows that fulfil ``where``, with ``after`` < seq ≤ ``until``, newest first."""
+        """Return the rows that meet the condition ``where``, with ``after`` < seq ≤ ``until``, newest
+        first."""
         bounds = (after, _NO_BOUND if until is None else until, _NO_BOUND if limit is None else limit)
         return self._rows(
             f"WHERE {where} AND r.seq>? AND r.seq<=? ORDER BY r.seq DESC LIMIT ?",
@@ -285,7 +289,7 @@ class SqlReads(ABC):
 
 
 class VersionGroup(NamedTuple):
-    """The versions of a path by one actor: the first and the last one, the row of the last, and their
+    """The versions of a path by one actor: the first and the last version, the row of the last, and their
     number."""
 
     zone: Zone
@@ -298,8 +302,7 @@ class VersionGroup(NamedTuple):
 
 
 def join_groups(groups: Iterable[VersionGroup]) -> list[ChangedPath]:
-    """Return the paths of ``groups`` in order of zone and path. There is one group for each actor of a
-    path."""
+    """Return the paths of ``groups``, sorted by zone and path. Each actor of a path has one group."""
     found: dict[tuple[Zone, str], list[VersionGroup]] = {}
     for group in groups:
         found.setdefault((group.zone, group.path), []).append(group)
@@ -315,8 +318,8 @@ def join_groups(groups: Iterable[VersionGroup]) -> list[ChangedPath]:
 def decode_content(data: bytes | None) -> str | None:
     """Return the content of a row, None if it has none.
 
-    Raise `JournalDamaged` if the bytes are no UTF-8. Nothing replaces damaged bytes, because the result would
-    not be the content that somebody wrote.
+    Raise `JournalDamaged` if the bytes are not UTF-8. Damaged bytes are not replaced, because the result
+    would not be the written content.
     """
     try:
         return None if data is None else bytes(data).decode()

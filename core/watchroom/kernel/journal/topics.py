@@ -1,4 +1,4 @@
-"""Topics: names under which a journal finds rows other than by their path."""
+"""Topics: names by which a journal finds rows without their path."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from watchroom.kernel.zones import DELIVERED, SECTIONED
 from watchroom.model import CONTROLS, OUTSIDE, SETTLING_TOOLS, Row, Zone
 
 SETTLED: Final = "settled"
-"""The topic of the rows by which people settled conflicts, of all paths."""
+"""The topic of the rows in which people settled conflicts of any path."""
 
 
 def messages_to(zone: Zone, path: str) -> str:
     """Return the topic of the messages to ``path`` and of the rows that pause, resume or cancel it.
 
-    - ``zone``: ``session`` for messages of people, ``agent`` for those of agents.
+    - ``zone``: ``session`` for messages of people, ``agent`` for messages of agents.
     - ``path``: an agent's id, or a session as ``AGENT/SESSION``.
     """
     return f"{zone}:{path}"
@@ -50,7 +50,7 @@ def section_written_by(actor: str, board: str, section: str) -> str:
 
 
 def topic_of(row: Row) -> str | None:
-    """Return the topic of ``row``, None if it has none. The indexes of all journals agree with this."""
+    """Return the topic of ``row``, None if it has none. The indexes of all journals must agree with this."""
     if row.outcome != "ok":
         is_edit = row.actor == OUTSIDE
         return outside_edits_of(row.zone, row.path) if is_edit else None
@@ -67,7 +67,7 @@ def topic_of(row: Row) -> str | None:
 
 
 def holder_of(row: Row) -> str:
-    """Return for whom the item of ``row`` is open, empty if it is no item.
+    """Return the holder for whom the item of ``row`` is open, empty if the row is not an item.
 
     A delivery is open for its receiver, a buffer for its agent, an agent and a command for their task.
     """
@@ -82,8 +82,8 @@ def holder_of(row: Row) -> str:
 def is_open_item(row: Row) -> bool:
     """Return whether the item of ``row``, a version, is open.
 
-    An agent stays open, a task and a command until their second version, a delivery and a buffer until they
-    are deleted.
+    An agent stays open forever, a task and a command until their second version, a delivery and a buffer
+    until they are deleted.
     """
     if row.zone == "agent":
         return True

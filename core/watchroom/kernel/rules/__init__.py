@@ -1,1 +1,1 @@
-"""Pure rules about rows: what can be appended, what fields of a detail mean, what a conflict is."""
+"""Pure rules about rows: whether a draft can be appended, the meaning of detail fields, and conflicts."""

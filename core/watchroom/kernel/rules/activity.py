@@ -32,5 +32,5 @@ def sparkline_counts(activity: Mapping[int, int], now: int, buckets: int = BUCKE
 
 
 def put_first(actor: str, actors: tuple[str, ...]) -> tuple[str, ...]:
-    """Return ``actors`` with ``actor`` first: the one who acted last comes first."""
+    """Return ``actors`` with ``actor`` moved to the front, so that the most recent actor comes first."""
     return actors if actors[:1] == (actor,) else (actor, *(each for each in actors if each != actor))

@@ -1,6 +1,6 @@
 """The append rule: whether a draft becomes the next version, a conflict, or a failed row. Pure.
 
-SQLite appends by this form of the rule, PostgreSQL by the function ``append`` in its migrations.
+SQLite uses this implementation of the rule, and PostgreSQL the function ``append`` in its migrations.
 ``tests/journal/test_append_rule.py`` compares both row by row on random drafts.
 """
 
@@ -18,16 +18,17 @@ from watchroom.kernel.zones import ZONES
 from watchroom.model import UNCHECKED, Appended, Condition, Draft, Json, Note, Outcome, Row, Write, Zone
 
 KEY: Final = "idempotency_key"
-"""The name of a draft's key in the detail of its row."""
+"""The field of a row's detail with the draft's key."""
 _NUL: Final = re.compile(r"((?<!\\)(?:\\\\)*)\\u0000")
-"""NUL in JSON. After an even number of backslashes, ``\\u0000`` is six characters that somebody wrote."""
+"""Matches NUL in JSON. After an odd number of further backslashes, ``\\u0000`` is six ordinary characters."""
 
 
 class Decision(NamedTuple):
     """The outcome of a `Write`.
 
-    ``version`` is the version that it makes, None if it makes none; then ``error`` says why. ``detail`` is
-    the detail of its row.
+    - ``version``: the new version, None if there is none.
+    - ``error``: the reason why there is no new version.
+    - ``detail``: the detail of its row.
     """
 
     outcome: Outcome
@@ -37,14 +38,14 @@ class Decision(NamedTuple):
 
 
 class Heads(Protocol):
-    """What a journal knows about the paths of drafts before any of these drafts."""
+    """The state of the paths of a batch of drafts, before any of these drafts."""
 
     def head(self, zone: Zone, path: str) -> Row | None:
         """Return the current version of ``path`` in ``zone``, None if it never had a version."""
         ...
 
     def live_below(self, zone: Zone, path: str) -> Iterable[str]:
-        """Return the paths inside the folder ``path`` of ``zone`` whose current version is no deletion."""
+        """Return the paths inside the folder ``path`` of ``zone`` whose current version is not a deletion."""
         ...
 
     def appended(self, actor: str, key: str) -> Appended | None:
@@ -55,10 +56,10 @@ class Heads(Protocol):
 def decide(
     draft: Write, head: Row | None, blocker: str | None = None, broken: Condition | None = None
 ) -> Decision:
-    """Decide what becomes of ``draft``.
+    """Decide the outcome of ``draft``.
 
     - ``head``: the current version of its path, None if there never was one.
-    - ``blocker``: an existing file at a folder of the draft's path, or inside the path.
+    - ``blocker``: an existing file that is at a parent folder of the draft's path, or inside the path.
     - ``broken``: a condition of the draft that does not hold.
 
     A wrong expected version takes precedence over a broken condition, because the author can recover from a
@@ -81,8 +82,8 @@ def decide(
 
 
 def is_blockable(draft: Write) -> bool:
-    """Return whether another file can block ``draft``. Deletions, and texts that are on disk first, cannot be
-    blocked."""
+    """Return whether another file can block ``draft``. Deletions, and texts that are written to disk first,
+    cannot be blocked."""
     return draft.content is not None and not ZONES[draft.zone].is_on_disk_first
 
 
@@ -95,9 +96,9 @@ def folders_above(path: str) -> Iterator[str]:
 def append(
     drafts: Sequence[Draft], heads: Heads, last: int, time: int, *, all_or_nothing: bool = False
 ) -> list[Appended]:
-    """Return what becomes of ``drafts``, in their order. Each is decided after those before it.
+    """Return the outcomes of ``drafts``, in order. Each draft is decided after the drafts before it.
 
-    New rows have numbers above ``last``. A draft whose key was used before returns the earlier row.
+    New rows have numbers above ``last``. For a key that was used before, the outcome is the earlier row.
 
     - ``heads``: the journal before the drafts.
     - ``last``: the number of the newest row.
@@ -117,7 +118,7 @@ def append(
 
 
 def check_none_refused(drafts: Iterable[Draft], outcomes: Iterable[Outcome]) -> None:
-    """Raise `HeadsMoved` if a `Write` among ``drafts`` has another outcome than ok. ``outcomes`` has the
+    """Raise `HeadsMoved` if a `Write` among ``drafts`` has another outcome than ok. ``outcomes``: in the
     order of the drafts."""
     for draft, outcome in zip(drafts, outcomes, strict=True):
         if isinstance(draft, Write) and outcome != "ok":
@@ -125,7 +126,7 @@ def check_none_refused(drafts: Iterable[Draft], outcomes: Iterable[Outcome]) -> 
 
 
 class _Batch:
-    """A batch of drafts, and the heads after those that were added."""
+    """A batch of drafts, and the heads after the added drafts."""
 
     def __init__(self, heads: Heads, last: int, time: int) -> None:
         self._heads = heads
@@ -153,7 +154,7 @@ class _Batch:
     def _add_write(self, draft: Write) -> Appended:
         head = self._head(draft.zone, draft.path)
         if head is not None and (head.version or 0) >= MAX_VERSION:
-            # A row that no tool wrote: no version number can follow it.
+            # No tool wrote this row: no version number can follow it.
             raise JournalDamaged
         is_new = head is None or head.deleted
         blocker = self._blocker(draft.zone, draft.path) if is_new and is_blockable(draft) else None
@@ -171,7 +172,8 @@ class _Batch:
         return (head.seq if head else 0) == condition.seq
 
     def _blocker(self, zone: Zone, path: str) -> str | None:
-        """Return an existing file at a folder of ``path``, or inside ``path``: a disk cannot hold both."""
+        """Return an existing file that is at a parent folder of ``path``, or inside ``path``. A disk cannot
+        hold both."""
         for above in folders_above(path):
             head = self._head(zone, above)
             if head is not None and not head.deleted:
@@ -203,7 +205,7 @@ def _row_of_write(draft: Write, decision: Decision, seq: int, time: int) -> Row:
 
 
 def row_of(draft: Draft, seq: int, time: int) -> Row:
-    """Return the row of ``draft`` with the number ``seq`` at ``time`` if it is accepted."""
+    """Return the row for ``draft``, if it is accepted, with the number ``seq`` at ``time``."""
     if isinstance(draft, Note):
         return _row_of_note(draft, seq, time)
     accepted = Decision("ok", max(0, draft.expected) + 1, "", dict(draft.detail or {}))
@@ -241,10 +243,10 @@ def _checksum(content: str | None) -> tuple[str | None, int | None]:
 
 
 def as_json(detail: dict[str, Json]) -> str:
-    """Return ``detail`` as the row keeps it: empty if there is nothing in it.
+    """Return ``detail`` as JSON for its row; an empty text if it has no fields.
 
-    PostgreSQL keeps no NUL. As in `validation.replace_non_path_characters`, because details name folders,
-    U+FFFD replaces it.
+    PostgreSQL cannot store NUL. It is replaced by U+FFFD as in `validation.replace_non_path_characters`,
+    because details contain folders.
     """
     text = json.dumps(detail, ensure_ascii=False) if detail else ""
     return _NUL.sub("\\1\ufffd", text) if "\\u0000" in text else text

@@ -1,4 +1,4 @@
-"""Which rows open and close conflicts on shared files and boards. Pure.
+"""Rules for which rows open and close conflicts on shared files and boards. Pure.
 
 A conflict is a text that was refused as a new version: a stale write, or an external edit.
 """
@@ -16,7 +16,7 @@ ConflictKind: TypeAlias = Literal["write", "outside"]
 
 
 EDIT_UNDONE: Final = "edit_undone"
-"""The error of the row of an undone external edit: the file has the text of its version again."""
+"""The error in the row of an undone external edit: the file again has the text of its version."""
 NOT_A_FILE: Final = "not_a_file"
 """The error of an external edit that replaced a file by a link, a folder or a pipe."""
 
@@ -40,7 +40,7 @@ class ConflictView(NamedTuple):
 
     @property
     def id(self) -> int:
-        """The number by which people resolve or dismiss the conflict."""
+        """The number of the conflict. People use it to resolve or dismiss the conflict."""
         return self.row.seq
 
     @property
@@ -53,7 +53,7 @@ class ConflictView(NamedTuple):
 
     @property
     def base(self) -> int:
-        """The version that the refused text started from; 0 if from none."""
+        """The version on which the refused text is based; 0 if there is none."""
         return self.row.base or 0
 
     @property
@@ -63,7 +63,7 @@ class ConflictView(NamedTuple):
 
 def is_conflict(row: Row) -> bool:
     """Return whether ``row`` opens a conflict: a refused write or an external edit of a shared file or board.
-    Refused writes of people do not, because people see them at once."""
+    Refused writes of people do not, because people see them immediately."""
     return row.outcome == "conflict" and row.zone in SHARED and not row.actor.startswith(HUMAN_PREFIX)
 
 
@@ -74,8 +74,8 @@ def checkout_of(edit: Row) -> str:
 
 
 def writer_of(row: Row) -> str:
-    """Return the writer of ``row``. For external edits that is ``outside`` and the checkout, because each
-    checkout can have a different text."""
+    """Return the writer of ``row``. The writer of an external edit is ``outside`` and the checkout, because
+    each checkout can have a different text."""
     checkout = checkout_of(row) if row.actor == OUTSIDE else ""
     return f"{OUTSIDE}/{checkout}" if checkout else row.actor
 
@@ -92,9 +92,9 @@ def named_conflicts(settlement: Row) -> list[int]:
 def is_settled_by(conflict: Row, version: Row) -> bool:
     """Return whether ``version``, a later version of the path, settles ``conflict`` without naming it.
 
-    On a shared file, the next version of the same agent and every version of a person do. On a board, only a
-    version of the same agent does, if it replaces the whole board or the section that was refused. People
-    who write a board may not know of the conflict.
+    A conflict on a shared file is settled by the next version of the same agent, and by any version of a
+    person. A conflict on a board is settled only by a version of the same agent that replaces the whole board
+    or the refused section. People who write a board may not know of the conflict.
     """
     is_own = version.actor == conflict.actor and conflict.actor != OUTSIDE
     if version.zone not in SECTIONED:
@@ -106,7 +106,7 @@ def is_settled_by(conflict: Row, version: Row) -> bool:
 
 
 def is_same_text(refused: Row, version: Row) -> bool:
-    """Return whether ``version`` has the text of ``refused``, so that nobody has to choose."""
+    """Return whether ``version`` has the text of ``refused``, so that no decision is needed."""
     return refused.sha256 is not None and refused.sha256 == version.sha256
 
 
@@ -118,30 +118,30 @@ class Refusal(NamedTuple):
 
     row: Row
     current: int
-    """The version that was current then; 0 if there was none."""
+    """The version that was current at the refusal; 0 if there was none."""
 
 
 class ConflictTracker:
     """The open conflicts of shared files and boards, at most one for each file and writer.
 
-    A refused write of an agent opens a conflict, and so does an external edit. A refused text that is
-    already the current one does not. These rows close a conflict:
+    A refused write of an agent and an external edit open a conflict, unless the refused text equals the
+    current text. These rows close a conflict:
 
     - The next version of the same agent.
-    - A version, dismissal or revert by a person. A version that names the conflicts it resolves closes only
-      those. What the agent wrote after the named row stays open, because the person has not seen it.
+    - A version, dismissal or revert by a person. A version that names the conflicts that it resolves closes
+      only these. Writes of the agent after the named row stay open, because the person has not seen them.
     - Any version with the refused text.
     - The end of the external edit, if it is undone on disk.
     """
 
     DERIVED: ClassVar[Mapping[str, object]] = {"_changed": True, "_current": ()}
-    """Attributes that are not stored in snapshots, and their first values."""
+    """Attributes that a snapshot leaves out, each with its value after loading."""
 
     def __init__(self) -> None:
         # In the order of their newest rows, so that `current` need not sort.
         self._open: dict[tuple[_FileKey, str], ConflictView] = {}
         self._refusals: dict[_FileKey, dict[str, list[Refusal]]] = {}
-        """By file and writer, oldest first."""
+        """The refused writes by file and writer, oldest first."""
         self._heads: dict[_FileKey, Row] = {}
         self._current: tuple[ConflictView, ...] = ()
         self._changed = False
@@ -187,8 +187,8 @@ class ConflictTracker:
         self._changed = True
 
     def _undo(self, row: Row, head: Row | None) -> None:
-        """Close the edits of the version that is on disk again, as ``row`` says. Edits of other versions stay
-        open: a newer version replaced them, nobody undid them."""
+        """Close the edits of the version that is again on disk according to ``row``. Edits of other versions
+        stay open, because a newer version replaced them, and nobody undid them."""
         key, writer = _file_key(row), writer_of(row)
         refusals = self._refusals.get(key, {}).get(writer, [])
         left = [each for each in refusals if (each.row.base or 0) != (row.base or 0)]
@@ -200,7 +200,7 @@ class ConflictTracker:
             self._changed = True
 
     def _move_on(self, row: Row) -> None:
-        """Apply a new version: close what it settles, and count a round of the other conflicts."""
+        """Apply a new version: close the conflicts that it settles, and count a round for the others."""
         key = _file_key(row)
         waiting = self._refusals[key]
         if "resolves" in row.detail:
@@ -216,7 +216,7 @@ class ConflictTracker:
             self._changed = True
 
     def _settle(self, key: _FileKey, named: Collection[int], head: Row | None) -> None:
-        """Close the named conflicts, and earlier ones of the same writers."""
+        """Close the named conflicts, and earlier conflicts of the same writers."""
         for writer, refusals in list(self._refusals[key].items()):
             settled = max((n for n, each in enumerate(refusals, 1) if each.row.seq in named), default=0)
             if settled == len(refusals):
@@ -256,6 +256,6 @@ def _version(row: Row | None) -> int:
 
 
 def as_undecided(row: Row) -> Row:
-    """Return ``row`` as an external change, for a decision that does not count: it then settles, resumes and
-    ends nothing."""
+    """Return ``row`` as an external change. Used for a decision that does not count, so that it does not
+    settle, resume or end anything."""
     return row._replace(actor=OUTSIDE, tool="", detail_json="")

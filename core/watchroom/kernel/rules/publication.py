@@ -1,4 +1,4 @@
-"""Where a person publishes journal seals, in addition to their own state folder. Pure."""
+"""The places where a person publishes journal seals, besides their own state folder. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ SEAL_BRANCH: Final = "watchroom-seal"
 
 
 class Publication(NamedTuple):
-    """Where journal seals are published. Empty values mean nowhere.
+    """The places where journal seals are published. Empty values mean no place.
 
     - ``folder``: a folder for files ``ID.txt``.
     - ``repository``: the path of a git repository.

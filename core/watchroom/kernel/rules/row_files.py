@@ -1,7 +1,8 @@
-"""Whether a row may become a file: the one rule for all that writes, reads or removes files by rows. Pure.
+"""Decides whether a row may become a file. All code that writes, reads or removes files for rows uses this
+rule. Pure.
 
-The journal can be written past the tools: by plain SQL, or on a server by an agent's own login. A row that
-breaks its zone's rules is shown by every reader and named by `verify`, but no file is touched for it.
+The journal can be written without the tools: by plain SQL, or on a server by an agent's own login. A row that
+breaks its zone's rules is shown by every reader and reported by `verify`, but no file is touched for it.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ _NAMED_LIKE_BOARDS: Final = frozenset(zone for zone, spec in ZONES.items() if sp
 _OWNED_BY_AGENTS: Final = frozenset(
     zone for zone, spec in ZONES.items() if spec.owner == "agent" or spec.is_delivered
 )
-"""Zones in which an agent writes only its own paths, which begin with its id."""
+"""Zones in which an agent writes only its own paths. They begin with its id."""
 CONFIG_PATH: Final = "config.toml"
 MAX_VERSION: Final = 2**53
-"""Largest version of a path: more than a journal can get to by counting."""
+"""Maximum version of a path. No journal reaches it by counting."""
 MAX_STORED_BYTES: Final = 4096
-"""Bytes of a path in a task's folder, whose names are the disk's."""
+"""Maximum bytes of a path in a task's folder. The names in the path come from the disk."""
 _SHOWN: Final = 120
 
 
@@ -44,7 +45,7 @@ _SHOWN: Final = 120
 def find_flaw(zone: str, path: str) -> str | None:
     """Return the rule that ``path`` in ``zone`` breaks; None if it breaks none, or the zone has no files.
 
-    `path_flaw` in PostgreSQL decides the same: `tests/laws/test_path_rules.py` compares both.
+    `path_flaw` in PostgreSQL implements the same rules: `tests/laws/test_path_rules.py` compares both.
     """
     if zone == "private":
         owner, _, name = path.partition("/")
@@ -65,7 +66,7 @@ def find_flaw(zone: str, path: str) -> str | None:
 
 
 def find_row_flaw(row: Row) -> str | None:
-    """Return the rule that ``row`` breaks, so that it must not become a file; None if it may."""
+    """Return the rule that ``row`` breaks; None if it may become a file."""
     if row.version is not None and not 0 < row.version <= MAX_VERSION:
         return "damage_version"
     flaw = find_flaw(row.zone, row.path)
@@ -76,8 +77,10 @@ def find_row_flaw(row: Row) -> str | None:
 
 
 def find_edit_flaw(zone: str, path: str) -> str | None:
-    """Return the rule that keeps an external edit at ``path`` in ``zone`` from being touched, None if none
-    does. In the folder of handoffs people may put files beside the deliveries."""
+    """Return the rule that forbids touching an external edit at ``path`` in ``zone``, None if there is none.
+
+    In the folder of handoffs, people may put files beside the deliveries.
+    """
     return find_path_flaw(path) if zone in DELIVERED else find_flaw(zone, path)
 
 
@@ -98,7 +101,7 @@ def _find_handoff_flaw(path: str) -> str | None:
 
 
 def _find_owned_file_flaw(path: str) -> str | None:
-    """As `find_flaw`, for a file of a task or a tree: everything that a disk can hold, except files of git
+    """Like `find_flaw`, for a file of a task or a tree: any name that a disk can hold, except files of git
     and of Watchroom."""
     owner, _, name = path.partition("/")
     if not name:

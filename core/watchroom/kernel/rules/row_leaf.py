@@ -1,5 +1,5 @@
-"""Encodes a row as bytes, whose hash is its leaf in the Merkle tree. Different rows have different bytes.
-Pure.
+"""Encodes a row as bytes. Their hash is the row's leaf in the Merkle tree. Different rows have different
+bytes. Pure.
 
 The bytes are all columns in order, in bencode: numbers as ``i12e``, texts as ``5:alice`` (with the length in
 bytes of UTF-8), and ``n`` for a missing value. The content is represented by its checksum.
@@ -15,7 +15,7 @@ from watchroom.model import Row
 def has_leaf(row: Row) -> bool:
     """Return whether ``row`` has a leaf.
 
-    Rows of tokens have none, because not everyone may read them, but everyone must compute the same root.
+    Rows of tokens have no leaf: not everyone may read them, but everyone must compute the same root.
     """
     return row.zone != "token"
 
@@ -31,7 +31,7 @@ def encode_row(row: Row) -> bytes:
         f"i{seq}ei{time}e{len(actor)}:{actor}{len(tool)}:{tool}{len(zone)}:{zone}{len(path)}:{path}{made}{started}"
         f"{len(outcome)}:{outcome}{len(error)}:{error}{len(message)}:{message}{summed}{sized}{len(detail)}:{detail}"
     )
-    # In ASCII, which most rows are, the number of characters is the number of bytes.
+    # In ASCII, as in most rows, the number of characters equals the number of bytes.
     return text.encode() if text.isascii() else b"".join(map(_encode, row))
 
 

@@ -1,7 +1,7 @@
 """A seal of the journal as text: the number of leaves, and the root of the Merkle tree over them. Pure.
 
-The format is C2SP's tlog-checkpoint: the name of the log, the size, the root in base64, and two lines of our
-own. A signature may follow after an empty line.
+The format is C2SP's tlog-checkpoint: the name of the log, the size, the root in base64, and two additional
+lines. A signature may follow after an empty line.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from watchroom.algorithms.merkle import HASH_BYTES
 from watchroom.errors import InvalidSeal
 
 MAX_CHARACTERS: Final = 8_000
-"""Characters of a seal with its signature."""
+"""Maximum characters of a seal with its signature."""
 NAMESPACE: Final = "watchroom-checkpoint"
 """The SSHSIG namespace of signatures of seals."""
 ID_BYTES: Final = 16
@@ -29,8 +29,8 @@ class Seal(NamedTuple):
 
     - ``workspace``: the workspace's id, in hex.
     - ``root``: the root of the tree over the leaves.
-    - ``seq``: the number of the row of the last leaf. Version 0.2.0 wrote the number of the last row, which
-      may be a token's, and tokens have no leaf.
+    - ``seq``: the number of the row of the last leaf. Version 0.2.0 wrote the number of the last row. That
+      may be a token's row, which has no leaf.
     - ``time``: nanoseconds since the epoch.
     """
 
@@ -60,7 +60,7 @@ class SignedSeal(NamedTuple):
 
 
 def render_seal(seal: Seal) -> str:
-    """Return the body of ``seal``, which is what signers sign."""
+    """Render the body of ``seal``. Signers sign this text."""
     root = base64.b64encode(seal.root).decode()
     return f"watchroom/{seal.workspace}\n{seal.size}\n{root}\nseq {seal.seq}\ntime {seal.time}\n"
 

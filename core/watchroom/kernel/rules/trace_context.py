@@ -8,12 +8,11 @@ from typing import Final, NamedTuple
 from watchroom.model import Row
 
 TRACEPARENT: Final = "traceparent"
-"""The key in the metadata of a request, and in the detail of a row."""
+"""The key in the metadata of a request, and in a row's detail, for the caller's span."""
 BEGAN: Final = "call_began"
-"""The key in the detail of the first row of a traced call: when the call began (nanoseconds since the
-epoch)."""
+"""The key in the detail of a traced call's first row: the start of the call (nanoseconds since the epoch)."""
 _MARK: Final = f'"{BEGAN}": '
-"""Searched as text before the detail is parsed, because few of many rows have it."""
+"""Text to search in a detail before it is parsed, because only few rows have it."""
 _FORM: Final = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})")
 _SAMPLED: Final = 1
 
@@ -27,7 +26,7 @@ class TraceParent(NamedTuple):
 
 
 class TracedCall(NamedTuple):
-    """A call in the trace of its caller. ``began`` is in nanoseconds since the epoch."""
+    """A call in the trace of its caller. ``began``: nanoseconds since the epoch."""
 
     parent: TraceParent
     began: int

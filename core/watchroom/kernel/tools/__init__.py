@@ -1,1 +1,1 @@
-"""How a tool is declared: its parameters, its result, its annotations, and its definition for models."""
+"""The declaration of tools: parameters, results, annotations, and definitions for models."""

@@ -1,4 +1,4 @@
-"""`ToolContext`: what a tool receives beside its parameters."""
+"""`ToolContext`: the first argument of a tool, beside its parameters."""
 
 from __future__ import annotations
 
@@ -25,27 +25,28 @@ class SeenVersions:
         self._lock = Lock()
 
     def record(self, zone: Zone, path: str, version: int) -> None:
-        """Record that the actor saw the whole of ``version`` of ``path`` in ``zone``."""
+        """Record that the actor saw ``version`` of ``path`` in ``zone`` completely."""
         with self._lock:
             self._versions[zone, path] = max(version, self._versions.get((zone, path), 0))
 
     def find(self, zone: Zone, path: str) -> int | None:
-        """Return the newest version of ``path`` in ``zone`` that the actor saw; None if it saw none."""
+        """Return the newest version of ``path`` in ``zone`` that the actor saw; None if the actor saw
+        none."""
         with self._lock:
             return self._versions.get((zone, path))
 
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What a tool receives beside its parameters.
+    """The first argument of a tool, beside its parameters.
 
-    - ``call``: who calls. A toolbox replaces it for each call; all else is the same for all its calls.
-    - ``zones``: the services that the tool acts in.
+    - ``call``: the current call. A toolbox replaces it for each call; the other fields stay the same.
+    - ``zones``: the services that the tool uses.
     - ``language``: the language of the response.
     - ``tool_names``: returns the names of all tools.
-    - ``view``: what the actor has seen of realtime documents.
-    - ``seen``: which versions the actor has seen of files and boards.
-    - ``reads_only``: whether the toolbox has only tools that change nothing.
+    - ``view``: the fields of realtime documents as the actor last saw them.
+    - ``seen``: the versions of files and boards that the actor has seen.
+    - ``reads_only``: whether the toolbox offers only tools that change nothing.
     """
 
     call: CallContext

@@ -23,9 +23,10 @@ def _no_bool(problem: Literal["int_type", "float_type"]) -> BeforeValidator:
 
 
 NO_BOOL: Final = _no_bool("int_type")
-"""Refuses ``true`` and ``false`` as an integer, which Python accepts.
+"""Refuses ``true`` and ``false`` as an integer, because Python accepts them.
 
-It must follow the limits of a field, because pydantic's schema calls later limits ``ge`` and ``le``."""
+It must follow the limits of a field, because pydantic's schema calls later limits ``ge`` and ``le``.
+"""
 NO_BOOL_AS_FLOAT: Final = _no_bool("float_type")
 """Refuses ``true`` and ``false`` as a float."""
 Integer: TypeAlias = Annotated[int, NO_BOOL]
@@ -60,7 +61,7 @@ class ResultModel(FrozenModel):
     success: bool = True
 
     def to_dict(self) -> dict[str, Json]:
-        """Return the result as JSON, by alias, without the fields that are None."""
+        """Return the result as JSON, by alias, without fields that are None."""
         return self.model_dump(by_alias=True, exclude_none=True)
 
 
@@ -74,7 +75,7 @@ class Failure(FrozenModel):
 
 
 class ConflictFailure(Failure):
-    """The result of a write that conflicts, with everything needed to recover (FILES-3.5)."""
+    """The result of a conflicting write, with all data for a recovery (FILES-3.5)."""
 
     is_conflict: Literal[True] = True
     conflict_id: int
@@ -85,4 +86,4 @@ class ConflictFailure(Failure):
     current_message: str | None
     your_content: str | None
     missed_changes: str | None
-    """A unified diff from the base version to the current one; None if there is no base."""
+    """A unified diff from the base version to the current version; None if there is no base."""

@@ -1,7 +1,7 @@
 """Tool definitions in the dialects of several APIs.
 
-All are made from pydantic's JSON Schema of a tool's arguments, without titles and with descriptions from the
-catalogue. The dialects differ in how an optional argument is expressed.
+All are created from pydantic's JSON Schema of a tool's arguments, without titles, and with descriptions from
+the catalogue. The dialects differ in how an optional argument is expressed.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _json_schema(
 
 
 def _object_schema(raw: dict[str, Any], shared: Mapping[str, dict[str, Any]]) -> dict[str, Json]:
-    """Return the schema of an object with its references resolved."""
+    """Return the schema of an object with resolved references."""
     properties = {name: _simplify(shape, shared) for name, shape in raw.get("properties", {}).items()}
     return {
         "type": "object",
@@ -106,7 +106,8 @@ def _object_schema(raw: dict[str, Any], shared: Mapping[str, dict[str, Any]]) ->
 
 
 def _simplify(shape: dict[str, Any], shared: Mapping[str, dict[str, Any]]) -> dict[str, Json]:
-    """Return ``shape`` without null: an optional argument may be left out, which is simpler for a model."""
+    """Return ``shape`` without null. An optional argument can be omitted instead, which is simpler for a
+    model."""
     kinds = [kind for kind in shape.get("anyOf", [shape]) if kind.get("type") != "null"]
     if "$ref" in kinds[0]:
         target = shared[kinds[0]["$ref"].rpartition("/")[2]]
@@ -114,12 +115,12 @@ def _simplify(shape: dict[str, Any], shared: Mapping[str, dict[str, Any]]) -> di
     kept = {key: value for key, value in kinds[0].items() if key not in ("title", "default")}
     if "$ref" in kept.get("items", {}):
         kept["items"] = _simplify(kept["items"], shared)
-    # What refers to any JSON says no more than that anything may stand there.
+    # A reference to any JSON value needs no schema: any value is allowed.
     return {**kept, "additionalProperties": True} if "$ref" in kept.get("additionalProperties", {}) else kept
 
 
 def _is_closed(parameters: Mapping[str, Json]) -> bool:
-    """Whether a schema names all that may be in it: strict mode takes no others."""
+    """Whether a schema lists all allowed fields. Strict mode accepts no other schemas."""
     if parameters.get("type") != "object":
         return "type" in parameters
     properties = cast("Mapping[str, Mapping[str, Json]]", parameters.get("properties", {}))
@@ -127,8 +128,8 @@ def _is_closed(parameters: Mapping[str, Json]) -> bool:
 
 
 def _to_strict(schema: Mapping[str, Json]) -> dict[str, Json]:
-    """Return ``schema`` for OpenAI's strict mode: arguments are required, optional ones can be null, and
-    there are no limits."""
+    """Return ``schema`` for OpenAI's strict mode: all arguments are required, optional arguments can be null,
+    and there are no limits."""
     kept = {key: value for key, value in schema.items() if key not in _LIMITS}
     if "items" in kept:
         kept["items"] = _to_strict(cast("Mapping[str, Json]", kept["items"]))
@@ -145,7 +146,7 @@ def _to_strict(schema: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _build_output(tool: AnyTool) -> dict[str, Json]:
-    """Return one schema for successes and failures, in which only ``success`` is required."""
+    """Return a single schema for successes and failures, in which only ``success`` is required."""
     properties: dict[str, Json] = {"success": {"type": "boolean"}}
     definitions: dict[str, Json] = {}
     shapes: tuple[type[BaseModel], ...] = (

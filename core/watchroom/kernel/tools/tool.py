@@ -28,7 +28,7 @@ from watchroom.texts import Language, catalogue
 ToolsetName: TypeAlias = Zone
 """The zone in which the tools of the set act."""
 Audience: TypeAlias = Literal["everyone", "agents", "people"]
-"""Who may use a tool."""
+"""The callers that may use a tool."""
 CORE_TEXTS: Final = "watchroom.texts"
 
 P = TypeVar("P", bound=ParamsModel)
@@ -42,7 +42,7 @@ class ToolAnnotations:
     """The annotations of the Model Context Protocol, and ``may_conflict``.
 
     - ``destroys``: whether a call can replace or remove existing content.
-    - ``may_conflict``: whether a call can be refused because of a newer version.
+    - ``may_conflict``: whether a call may be refused because of a newer version.
     """
 
     reads_only: bool = False
@@ -56,13 +56,13 @@ class Tool(Generic[P, R]):
     """A tool.
 
     - ``path_params``: the parameters that form the path of a refused call's row.
-    - ``needs_task``: whether only agents with a task have it.
+    - ``needs_task``: whether it is offered only to agents with a task.
     - ``row_zone``: the zone of the tool's rows, default the toolset.
     - ``texts``: the package of the catalogue that describes it.
     - ``text_name``: its name in the catalogue, default ``name``.
     - ``text_values``: values for the catalogue's texts.
     - ``row_path``: the path of a refused call's row, if it does not depend on the parameters.
-    - ``read_tool``: the tool that reads the file at the call's path. If it is set, a call without
+    - ``read_tool``: the tool that reads the file at the call's path. If set, a call without
       ``expected_version`` expects the version that its actor last read.
     - ``replay_result``: returns the result of an earlier call from its row. None if calls are simply
       repeated.
@@ -87,20 +87,20 @@ class Tool(Generic[P, R]):
 
     @property
     def text_key(self) -> str:
-        """The prefix of its keys in the catalogue."""
+        """The prefix of the tool's keys in the catalogue."""
         return f"tool.{self.text_name or self.name}"
 
     @property
     def zone(self) -> Zone:
-        """The zone of its rows."""
+        """The zone of the tool's rows."""
         return self.row_zone or self.toolset
 
     def is_for(self, *, human: bool) -> bool:
-        """Return whether people (``human``) or agents may use it."""
+        """Return whether people (``human``) or agents may use the tool."""
         return self.audience in ("everyone", "people" if human else "agents")
 
     def title(self, language: Language) -> str:
-        """Return its title in ``language``."""
+        """Return the tool's title in ``language``."""
         return catalogue(language, self.texts)(f"{self.text_key}.title", **self.text_values)
 
 
@@ -112,7 +112,7 @@ class Toolset:
 
     - ``name``: the name by which callers select the set.
     - ``audience``: who may use the tools, unless a tool overrides it.
-    - ``needs_task``: whether only agents with a task have them.
+    - ``needs_task``: whether the tools are offered only to agents with a task.
     - ``texts``: the package of the catalogue that describes them.
     """
 
@@ -194,5 +194,5 @@ class Toolset:
 
 
 def _class(function: Callable[..., object], annotation: object) -> Any:
-    # `typing.get_type_hints` compiles each annotation, which slows every start down.
+    # `typing.get_type_hints` compiles each annotation, which slows down every start.
     return function.__globals__[annotation] if isinstance(annotation, str) else annotation

@@ -1,4 +1,4 @@
-"""The interface of a kind of sandbox, and the parts of the machine that all kinds show."""
+"""The interface of a kind of sandbox, and the parts of the machine that are visible in all kinds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from watchroom.platform.sandbox.system_folders import is_within
 PROGRAM_FOLDERS: Final = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/sbin")
 """Programs and their libraries."""
 SETTINGS_FILES: Final = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime", "/etc/os-release")
-"""System settings that programs need. None of them is secret. Each one costs time at every start."""
+"""System settings that programs need. None of them is secret. Each path costs time at every start."""
 NETWORK_FILES: Final = (
     "/etc/ca-certificates/extracted",
     "/etc/gai.conf",
@@ -30,14 +30,15 @@ NETWORK_FILES: Final = (
     "/etc/ssl/certs",
     "/etc/ssl/openssl.cnf",
 )
-"""Files that programs need to reach other hosts."""
+"""Files that programs need to connect to other hosts."""
 TEMPORARY_FOLDER: Final = "/tmp"  # noqa: S108  # private to the sandbox
 
 _NEVER_WITHIN: Final = ("/proc", "/sys")
 
 
 class LaunchDescriptors:
-    """The file descriptors of one launch: some are inherited by the new process, others stay here."""
+    """The file descriptors of one launch: some are inherited by the new process, the others stay in this
+    process."""
 
     def __init__(self) -> None:
         self._inherited: list[int] = []
@@ -99,14 +100,14 @@ class LaunchDescriptors:
 
 
 class LaunchSpec(NamedTuple):
-    """How to start a command in a sandbox.
+    """The start of a command in a sandbox.
 
     - ``argv``: the program and its arguments.
-    - ``status_fd``: the sandbox reports here ``"child-pid": N``, the first process. All other processes of
-      the command descend from it. -1: the started process is the first one, it sets its own limits, and its
+    - ``status_fd``: the sandbox reports the first process here, as ``"child-pid": N``. All other processes of
+      the command descend from it. -1: the started process is the first process, sets its own limits, and its
       process group is killed.
     - ``start_fd``: the first process waits for one byte on this pipe. -1: it does not wait.
-    - ``is_supervised``: a second byte makes the sandbox end all processes, because the kernel would not.
+    - ``is_supervised``: a second byte makes the sandbox end all processes, because the kernel does not do it.
     """
 
     argv: tuple[str, ...]
@@ -122,7 +123,8 @@ class ProxySocket(NamedTuple):
 
 
 NetworkAccess: TypeAlias = bool | ProxySocket
-"""True: the machine's network. False: no network. `ProxySocket`: only the hosts of a proxy."""
+"""The network that a command can reach. True: the machine's network. False: none. `ProxySocket`: only the
+hosts of a proxy."""
 
 
 class LaunchRequest(NamedTuple):
@@ -130,7 +132,7 @@ class LaunchRequest(NamedTuple):
 
     - ``command``: a line for ``/bin/sh``.
     - ``folder``: its working directory.
-    - ``limits``, ``network``: what it can use and reach.
+    - ``limits``, ``network``: its limits, and the network that it can reach.
     - ``descriptors``: collects the descriptors that the new process needs.
     """
 
@@ -146,7 +148,7 @@ class SandboxBackend(ABC):
 
     name: ClassVar[str]
     counts_own_processes: ClassVar[bool] = False
-    """Whether the kernel counts a command's processes separately from the user's others."""
+    """Whether the kernel counts a command's processes separately from other processes of the user."""
     protects_git: ClassVar[bool] = False
     """Whether a command cannot create a ``.git`` at the top of its folder."""
     supports_proxy: ClassVar[bool] = False
@@ -157,20 +159,20 @@ class SandboxBackend(ABC):
 
     @abstractmethod
     def prepare(self, request: LaunchRequest) -> LaunchSpec:
-        """Return how to start the command of ``request``. Raises `FolderNotFound`, `FolderTooWide`,
+        """Return the start of the command of ``request``. Raises `FolderNotFound`, `FolderTooWide`,
         `CommandNotStarted`, OSError."""
 
     @abstractmethod
     def start_failure(self, status: bytes, exit_code: int, stderr: str) -> str | None:
-        """Return why the command never ran, None if it did.
+        """Return the reason why the command never ran, None if it did.
 
-        - ``status``: all that the sandbox reported.
-        - ``exit_code``, ``stderr``: of the process that was started.
+        - ``status``: all reports of the sandbox.
+        - ``exit_code``, ``stderr``: the exit code and error output of the started process.
         """
 
 
 def shell_command(command: str, *wrapper: str) -> tuple[str, ...]:
-    """Return the arguments of a shell that runs ``command`` after it has read a line from standard input.
+    """Return the arguments of a shell that first reads a line from standard input, and then runs ``command``.
 
     A sandbox can outlive the process that sets it up. The shell then reads the end of its input, and does not
     start the command. ``wrapper``: a program that executes its arguments, and its own arguments.
@@ -182,7 +184,7 @@ _START_ON_SIGNAL: Final = 'echo >&0; read -r _ || exit 125; exec "$@" < /dev/nul
 
 
 def command_environment(folder: str, temporary: str = TEMPORARY_FOLDER) -> dict[str, str]:
-    """Return all environment variables of a command. ``temporary``: the folder of its temporary files."""
+    """Return all environment variables of a command. ``temporary``: the folder for its temporary files."""
     path = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"]
     python = python_prefix()
     if python:
@@ -207,7 +209,7 @@ def visible_python() -> str | None:
 def python_prefix() -> str | None:
     """Return the folder in which this Python is installed.
 
-    None if commands see it anyway, or if it contains the home folder.
+    None if it is visible to commands anyway, or if it contains the home folder.
     """
     prefix = os.path.realpath(sys.base_prefix)
     if is_within(prefix, *PROGRAM_FOLDERS) or is_within(os.path.realpath(os.path.expanduser("~")), prefix):
@@ -218,7 +220,7 @@ def python_prefix() -> str | None:
 def resolve_command_folder(folder: str) -> str:
     """Return the path of ``folder`` without symlinks.
 
-    Raises `FolderNotFound`, and `FolderTooWide` if it contains something that no command may touch.
+    Raises `FolderNotFound`, and `FolderTooWide` if it contains files that no command may touch.
     """
     path = os.path.realpath(folder)
     if not os.path.isdir(path):

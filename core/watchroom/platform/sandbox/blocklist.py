@@ -1,7 +1,7 @@
 """Commands that are refused by keyword before anything runs.
 
-This check is easy to bypass: a quote, a variable or base64 is enough. It gives an honest agent an early
-error. Isolation is the task of the sandbox.
+This check is easy to bypass: a quote, a variable or base64 is enough. Its purpose is an early error for an
+honest agent. Isolation is the task of the sandbox.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def find_blocked_keyword(command: str) -> str | None:
     """Return the keyword for which ``command`` is refused, None if there is none.
 
     A keyword counts only where a shell could read it as the name of a command: ``issue``, ``sudoku`` and
-    ``server.shutdown()`` are allowed. Any white space matches a space. ``> /dev/null``, ``> /dev/stdout`` and
-    ``> /dev/stderr`` are harmless and frequent, so they are allowed.
+    ``server.shutdown()`` are allowed. A space in a keyword matches any white space. ``> /dev/null``, ``>
+    /dev/stdout`` and ``> /dev/stderr`` are harmless and frequent, so they are allowed.
     """
     return next((keyword for keyword, pattern in _PATTERNS if pattern.search(command)), None)

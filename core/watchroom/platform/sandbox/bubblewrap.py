@@ -1,8 +1,10 @@
-"""Bubblewrap: a command gets its own namespaces, and sees only the paths on a list.
+"""Bubblewrap: a command gets its own namespaces, in which only listed paths are visible.
 
 A repository that exists when the command starts is read-only for it. The command can still move a folder that
-contains one, and remove everything else from that folder. If the top folder has no repository, an empty
-read-only folder takes its place. The command can create repositories deeper, and owns them until it ends."""
+contains a repository, and remove all other entries of that folder. If the top folder has no repository, an
+empty read-only folder takes its place. The command can create repositories in subfolders, and controls them
+until it ends.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,7 @@ class BubblewrapBackend(SandboxBackend):
     def detect(cls, cgroups: CgroupFactory) -> BubblewrapBackend | None:
         """Return the backend, None if bubblewrap is not installed.
 
-        It may still not work on this machine: see `SandboxProbe`. Raises OSError.
+        The program may not work on this machine: see `SandboxProbe`. Raises OSError.
         """
         bwrap = shutil.which("bwrap")
         if bwrap is None:
@@ -84,7 +86,7 @@ class BubblewrapBackend(SandboxBackend):
         return cls(bwrap, (done.output + done.errors).decode(errors="replace"), cgroups)
 
     def prepare(self, request: LaunchRequest) -> LaunchSpec:
-        """Return how to start the command of ``request``. Raises as `SandboxBackend.prepare` does."""
+        """Return the start of the command of ``request``. Raises the errors of `SandboxBackend.prepare`."""
         limits, network, descriptors = request.limits, request.network, request.descriptors
         path = resolve_command_folder(request.folder)
         status, status_write = descriptors.output_pipe()
@@ -141,10 +143,10 @@ class BubblewrapBackend(SandboxBackend):
 
     @staticmethod
     def _reserve_git_folder(folder: int, descriptors: LaunchDescriptors) -> None:
-        """Create an empty ``.git`` folder while commands run, which is mounted read-only like a repository.
+        """Create an empty ``.git`` folder while commands run. It is mounted read-only, like a repository.
 
-        If a person creates a repository meanwhile, it is created in this folder, which then stays. Each
-        command holds a lock on the folder. The kernel releases it if this process is killed.
+        If a person creates a repository in the meantime, git uses this folder, which then stays. Each command
+        holds a lock on the folder. The kernel releases the lock if this process is killed.
         """
         for _ in range(_LOCK_ATTEMPTS):
             held = _lock_git_folder(folder)
@@ -161,7 +163,7 @@ class BubblewrapBackend(SandboxBackend):
     def _bind(self, option: str, fd: int, path: str, descriptors: LaunchDescriptors) -> Sequence[str]:
         """Return the options that mount ``fd`` at ``path``.
 
-        Only a version of bubblewrap that closes the descriptor inherits it: a command could use it to leave
+        The descriptor is only passed to versions of bubblewrap that close it. A command could use it to leave
         its folder.
         """
         if f"{option}-fd" in self._options:
@@ -177,9 +179,9 @@ class BubblewrapBackend(SandboxBackend):
 
 
 def _lock_git_folder(folder: int) -> int | None:
-    """Open the ``.git`` folder, which is created if missing, and lock it. Returns its descriptor.
+    """Open the ``.git`` folder, and lock it. Create it if it is missing. Returns its descriptor.
 
-    None if a symlink or a file is in its place, or if nothing can be created there.
+    None if a symlink or a file is at its path, or if it cannot be created.
     """
     try:
         with contextlib.suppress(FileExistsError):
@@ -230,7 +232,7 @@ def _mount_system() -> Iterator[str]:
         elif os.path.isdir(path):
             yield from ("--ro-bind", path, path)
     yield from _mount_files(SETTINGS_FILES)
-    # Root in a namespace can still write kernel settings. One of them names a program that the kernel runs
+    # Root in a namespace can still write kernel settings. One of them sets a program that the kernel runs
     # outside. Bubblewrap itself covers only the settings that every user can write.
     yield from ("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev")
 
@@ -244,7 +246,8 @@ def _mount_files(paths: Sequence[str]) -> Iterator[str]:
 
 
 def _mount_proxy(network: ProxySocket, descriptors: LaunchDescriptors) -> Iterator[str]:
-    """Yield the options for the proxy's socket, and for the variables by which programs find it."""
+    """Yield the options for the proxy's socket, and for the environment variables with which programs find
+    it."""
     yield from _mount_files(NETWORK_FILES)
     yield from ("--bind", network.path, _PROXY_SOCKET)
     with open(forwarder.__file__, "rb") as file:
@@ -278,7 +281,8 @@ def _set_variables(folder: str) -> Iterator[str]:
 def _filter_code(network: bool) -> bytes | None:
     """Return the code of the seccomp filter.
 
-    With the machine's network a command would reach abstract sockets of services: Unix sockets are excluded.
+    With the machine's network, a command could reach abstract sockets of services. Therefore Unix sockets are
+    excluded.
     """
     return build_filter(INTERNET if network else INTERNET | UNIX_ONLY)
 

@@ -17,7 +17,7 @@ def main(path: str, port: int, argv: list[str]) -> None:
     """Forward connections on ``port`` to the socket at ``path``, and execute ``argv``."""
     listener = socket.create_server(("127.0.0.1", port), backlog=64)
     if not os.fork():
-        # A second fork: the command must not find this process among its children.
+        # Fork a second time, so that the command does not find this process among its children.
         if not os.fork():
             _serve(listener, path)
         os._exit(0)

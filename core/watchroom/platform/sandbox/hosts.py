@@ -1,4 +1,4 @@
-"""Host names, and patterns of hosts that commands can reach."""
+"""Host names, and patterns for hosts that commands can reach."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _PATTERN: Final = re.compile(rf"(\*\.)?({_LABEL}\.)*{_LABEL}")
 
 
 def is_pattern(text: str) -> bool:
-    """Return whether ``text`` is a host name, or ``*.`` and a host name, which matches all its subdomains."""
+    """Return whether ``text`` is a host name, or ``*.`` and a host name, which matches all subdomains."""
     return len(text) <= _MAX_LENGTH and _PATTERN.fullmatch(text) is not None
 
 
 def is_allowed(host: str, patterns: Sequence[str]) -> bool:
-    """Return whether one of ``patterns`` matches ``host``, as `normalize_host` returns it."""
+    """Return whether one of ``patterns`` matches ``host``, a result of `normalize_host`."""
     return any(host.endswith(each[1:]) if each.startswith("*.") else host == each for each in patterns)
 
 

@@ -1,16 +1,16 @@
-"""Landlock and seccomp: a process gives up all files except those on a list.
+"""Landlock and seccomp: a process gives up access to all files except listed files.
 
-This needs no rights and no namespaces: it works from Linux 6.12 on where bubblewrap is missing or forbidden.
-Compared with bubblewrap, it lacks the following:
+This needs no rights and no namespaces. It works from Linux 6.12 on, even if bubblewrap is missing or
+forbidden. It isolates less than bubblewrap:
 
-- Hidden files still exist: a command sees their names and times, not their content. There is no /proc, no
+- Hidden files still exist: their names and times are visible, their content is not. There is no /proc, no
   terminal and no /dev/shm.
-- A command can create no sockets except pairs of them. So it cannot reach allowed hosts either.
-- The temporary folder is on disk. The size of each file is limited, the sum is not.
+- A command cannot create sockets, except socket pairs. So it also cannot reach allowed hosts.
+- The temporary folder is on disk. The size of each file is limited, the total size is not.
 - A command can change half-written files of its task, in the folder's .watchroom.
-- Landlock can give rights to a folder, but cannot take them back for an entry of it. If a folder has a
-  repository, a command cannot create or remove entries of that folder. It can change existing entries, and
-  create entries in subfolders. If there is none, a command can create one, and own it until it ends.
+- Landlock can give rights to a folder, but cannot remove them for one of its entries. So in a folder with a
+  repository, a command cannot create or remove entries. It can change existing entries, and create entries in
+  subfolders. In a folder without a repository, a command can create one, and controls it until it ends.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ _SCRATCH_ENTRY: Final = "tmp"
 class LandlockBackend(SupervisedBackend):
     """Runs commands beneath a supervisor, isolated by Landlock and seccomp.
 
-    ``cgroups``: creates control groups. Raises `CommandNotStarted` on an architecture whose system calls are
-    not listed here.
+    ``cgroups``: creates control groups. Raises `CommandNotStarted` on an architecture without a list of
+    system calls in this package.
     """
 
     name = "landlock"
@@ -97,7 +97,7 @@ class LandlockBackend(SupervisedBackend):
     def detect(cls, cgroups: CgroupFactory) -> LandlockBackend | None:
         """Return the backend, None if this kernel has no Landlock or has disabled it.
 
-        Raises `CommandNotStarted` if the kernel lacks a feature that is needed.
+        Raises `CommandNotStarted` if the kernel lacks a required feature.
         """
         if sys.platform != "linux":
             return None
@@ -111,7 +111,7 @@ class LandlockBackend(SupervisedBackend):
         return cls(cgroups)
 
     def prepare(self, request: LaunchRequest) -> LaunchSpec:
-        """Return how to start the command of ``request``. Raises as `SandboxBackend.prepare` does."""
+        """Return the start of the command of ``request``. Raises the errors of `SandboxBackend.prepare`."""
         descriptors = request.descriptors
         path = resolve_command_folder(request.folder)
         temporary = create_temporary_folder(descriptors)
@@ -136,10 +136,10 @@ class LandlockBackend(SupervisedBackend):
 
 
 def _protected_and_hidden(folder: int, path: str) -> list[Parts]:
-    """Return the paths that a command can read and not change.
+    """Return the paths that a command cannot change, and the paths that it cannot read.
 
-    A workspace's own folder is among them if it contains more than half-written files of this task. It cannot
-    even be read.
+    A workspace's own folder is included if it contains more than half-written files of this task. A command
+    cannot read it.
     """
     protected = protected_paths(folder, path)
     if list_entries(folder, (CONTROL_FOLDER,)).keys() - {_SCRATCH_ENTRY}:
@@ -176,7 +176,7 @@ def _rights(folder: int, protected: Sequence[Parts]) -> Iterator[tuple[Parts, in
 
 
 def _ruleset(network: bool) -> int:
-    """Create rules that allow nothing. Returns their descriptor."""
+    """Create rules that allow no access. Returns their descriptor."""
     fields = struct.pack("=QQQ", _ALL, 0 if network else _NETWORK, _SCOPES)
     return _syscall(_CREATE, fields, len(fields), 0)
 

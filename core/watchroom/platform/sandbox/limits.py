@@ -1,7 +1,7 @@
-"""What a command can use, and what enforces it: control groups, resource limits, or checks.
+"""The limits of a command, and their enforcement: control groups, resource limits, or checks.
 
-A control group is a folder beneath one that this process can write, in both hierarchies (v1 and v2). If none
-can be created, `exceeds_limits` checks the processes instead.
+A control group is a folder in a parent folder that is writable for this process. This applies to both
+hierarchies (v1 and v2). If no control group can be created, `exceeds_limits` checks the processes instead.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from watchroom.platform.sandbox.supervisor import list_children
 _MIB: Final = 1024 * 1024
 _SPARE_CPU_SECONDS: Final = 5
 _PREFIX: Final = "watchroom-"
-"""Control groups are named after it and the id of the process that created them."""
+"""The prefix in the names of control groups. The id of the process that created them follows."""
 _REMOVAL_SECONDS: Final = 2.0
-"""Timeout for the removal of a control group."""
+"""Timeout for the removal of a control group, in seconds."""
 
 
 class ResourceLimits(NamedTuple):
-    """What one command can use, together with all its child processes."""
+    """The limits of one command together with all its child processes."""
 
     seconds: float = 60.0
-    """Wall-clock time."""
+    """Wall-clock time in seconds."""
     memory_bytes: int = 1024 * _MIB
-    """Memory and temporary files. Without control groups: memory of each process."""
+    """Maximum bytes of memory and temporary files. Without control groups: maximum memory of each process."""
     processes: int = 128
-    """Processes and threads at any moment."""
+    """Maximum number of processes and threads at the same time."""
     output_bytes: int = _MIB
-    """Bytes that are kept of each output stream. The rest is read and dropped."""
+    """Maximum bytes that are kept of each output stream. The rest is read and dropped."""
     tmp_bytes: int = 256 * _MIB
-    """Size of its /tmp, and of its /dev/shm."""
+    """Maximum bytes of its /tmp, and of its /dev/shm."""
     file_bytes: int = 1024 * _MIB
-    """Size of each file that it writes."""
+    """Maximum bytes of each file that it writes."""
     open_files: int = 4096
-    """Open files of each process."""
+    """Maximum number of open files of each process."""
 
 
 def limit_process(pid: int, limits: ResourceLimits, *, in_cgroup: bool, counts_own_processes: bool) -> None:
@@ -50,9 +50,10 @@ def limit_process(pid: int, limits: ResourceLimits, *, in_cgroup: bool, counts_o
 
     - ``pid``: the first process of a command.
     - ``limits``: the limits of the whole command.
-    - ``in_cgroup``: a control group already limits the memory of all processes together. Otherwise the
-      memory that each process writes to is limited; memory that a runtime only reserves does not count.
-    - ``counts_own_processes``: the kernel counts the command's processes separately from the user's others.
+    - ``in_cgroup``: whether a control group limits the memory of all processes together. Otherwise, the
+      memory that each process writes to is limited; memory that is only reserved does not count.
+    - ``counts_own_processes``: whether the kernel counts the command's processes separately from the user's
+      other processes.
     """
     cpu_seconds = (math.ceil(limits.seconds) + _SPARE_CPU_SECONDS) * (os.cpu_count() or 1)
     values = {
@@ -76,8 +77,8 @@ def limit_process(pid: int, limits: ResourceLimits, *, in_cgroup: bool, counts_o
 def exceeds_limits(pid: int, limits: ResourceLimits) -> bool:
     """Return whether the processes beneath ``pid``, the sandbox, use more than ``limits``.
 
-    This detects, it does not prevent: between two checks a command can use more. As root it can use much
-    more, because the kernel does not count the processes of root.
+    This only detects an excess: between two checks, a command can use more. As root it can use much more,
+    because the kernel does not count the processes of root.
     """
     threads = memory = 0
     page = os.sysconf("SC_PAGE_SIZE")
@@ -95,8 +96,8 @@ def exceeds_limits(pid: int, limits: ResourceLimits) -> bool:
 
 
 def _descendants(pid: int) -> Iterator[int]:
-    """Yield all processes beneath ``pid``. Orphans of a command are included: they become children of its
-    first process."""
+    """Yield all processes beneath ``pid``. Orphans of a command are included, because they become children of
+    its first process."""
     waiting = list_children(pid)
     while waiting:
         each = waiting.pop()
@@ -146,7 +147,7 @@ class Cgroup:
         return group
 
     def add(self, pid: int) -> None:
-        """Move the process ``pid`` into the group. Its later child processes belong to the group."""
+        """Move the process ``pid`` into the group. Its later child processes will belong to the group."""
         for path in self._paths:
             _write(path, "cgroup.procs", str(pid))
 
@@ -178,13 +179,14 @@ class Cgroup:
 
 
 class CgroupFactory(NamedTuple):
-    """Creates control groups beneath ``parents``, none if that is empty."""
+    """Creates control groups beneath ``parents``. Creates none if ``parents`` is empty."""
 
     parents: tuple[CgroupParent, ...] = ()
 
     @classmethod
     def detect(cls) -> CgroupFactory:
-        """Find what this process can use: the v1 controllers for processes and memory, else v2."""
+        """Find the control groups that this process can use: the v1 controllers for processes and memory,
+        else v2."""
         if not os.path.exists("/proc/self/cgroup"):
             return cls()
         for parents in _candidates():
@@ -213,7 +215,7 @@ def _candidates() -> Iterator[tuple[CgroupParent, ...]]:
         pids, memory = (mounts[kind].resolve(own[kind]) for kind in ("pids", "memory"))
         yield CgroupParent(pids, "pids"), CgroupParent(memory, "memory")
     if "" in mounts and "" in own:
-        # A group that contains processes cannot delegate controllers: try its parents as well.
+        # A group with processes cannot delegate controllers, so also try its parents.
         top, path = mounts[""].path, mounts[""].resolve(own[""])
         while path.startswith(top):
             yield (CgroupParent(path, "unified"),)
@@ -225,12 +227,12 @@ class _Mount(NamedTuple):
     path: str
 
     def resolve(self, group: str) -> str:
-        """Return the folder of ``group``. The mount can show only what is beneath its root."""
+        """Return the folder of ``group``. The mount may show only the groups beneath its root."""
         return os.path.join(self.path, group.removeprefix(self.root).strip("/")).rstrip("/")
 
 
 def _mounts() -> dict[str, _Mount]:
-    """Return where each v1 controller is mounted, and v2 as ""."""
+    """Return the mount of each v1 controller, and of v2 under the key ""."""
     mounts = {}
     with open("/proc/self/mountinfo", encoding="utf-8") as file:
         for line in file:
@@ -258,7 +260,7 @@ def _set_limits(path: str, kind: str, limits: ResourceLimits) -> None:
 
 
 def _remove_stale(parents: tuple[CgroupParent, ...]) -> None:
-    """Remove the groups of processes that were killed, and kill what they left running."""
+    """Remove the groups of killed processes, and kill processes that are left in these groups."""
     for parent in parents:
         for name in os.listdir(parent.path):
             owner = name.removeprefix(_PREFIX).split("-")[0]

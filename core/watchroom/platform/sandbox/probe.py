@@ -28,8 +28,8 @@ class ProbeResult(NamedTuple):
     """The result for one kind of sandbox.
 
     - ``name``: the name of the kind.
-    - ``installed``, ``works``: whether this machine has it, and whether a command ran in it.
-    - ``reason``: why an installed sandbox does not work, as the machine reports it.
+    - ``installed``, ``works``: whether it is installed, and whether a test command ran in it.
+    - ``reason``: the error of an installed sandbox that does not work.
     - ``backend``: None unless it works.
     """
 
@@ -44,7 +44,7 @@ class SandboxProbe(NamedTuple):
     """The results for all kinds of sandbox.
 
     - ``results``: best kind first.
-    - ``limits_processes_together``: the kernel limits the processes of a command as one group.
+    - ``limits_processes_together``: whether the kernel limits the processes of a command as one group.
     """
 
     results: Sequence[ProbeResult]
@@ -52,9 +52,9 @@ class SandboxProbe(NamedTuple):
 
     @classmethod
     def run(cls, cgroups: CgroupFactory | None = None) -> SandboxProbe:
-        """Run a command in each kind of sandbox. This takes some 100 ms: keep the result.
+        """Run a command in each kind of sandbox. This takes about 100 ms, so keep the result.
 
-        ``cgroups``: creates control groups, default those that this machine allows.
+        ``cgroups``: creates control groups, default: the control groups of this machine.
         """
         cgroups = CgroupFactory.detect() if cgroups is None else cgroups
         results = tuple(_test(name, detect, cgroups) for name, detect in _BACKENDS)
@@ -62,7 +62,7 @@ class SandboxProbe(NamedTuple):
 
     @property
     def best(self) -> SandboxBackend | None:
-        """The best backend that works, None if none does."""
+        """The best working backend, None if there is none."""
         return next((result.backend for result in self.results if result.works), None)
 
 

@@ -1,8 +1,9 @@
-"""An HTTP proxy on a Unix socket: commands without network reach a few hosts through it.
+"""An HTTP proxy on a Unix socket. Commands without network can reach a few hosts through it.
 
-It connects to the hosts on a list, on the ports 80 and 443, by CONNECT or for a plain request. It never
-connects to an address of this machine or of a private network, whatever a name resolves to. It cannot read
-encrypted connections."""
+It connects to listed hosts, on the ports 80 and 443, with CONNECT or for a plain request. It never connects
+to an address of this machine or of a private network, even if a name resolves to such an address. It cannot
+read encrypted connections.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ _CONNECT_SECONDS: Final = 30.0
 _MAX_CONNECTIONS: Final = 64
 _READ_BYTES: Final = 64 * 1024
 _TRANSLATED: Final = ipaddress.ip_network("64:ff9b::/96")
-"""The IPv6 addresses of NAT64, each with an IPv4 address in it."""
+"""The IPv6 addresses of NAT64. Each contains an IPv4 address."""
 _END_OF_HEAD: Final = b"\r\n\r\n"
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -37,7 +38,7 @@ Connect = Callable[[str, int], Awaitable[Streams]]
 
 
 class RequestRefused(Exception):
-    """A request for ``host`` is refused. ``key``: the name of the text with the reason."""
+    """A request for ``host`` is refused. ``key``: the key of the text with the reason."""
 
     def __init__(self, key: str, host: str) -> None:
         super().__init__(key)
@@ -49,7 +50,7 @@ class _ProxyRequest(NamedTuple):
     host: str
     port: int
     head: bytes
-    """What is sent to the host first, nothing for a tunnel."""
+    """The bytes that are first sent to the host; empty for a tunnel."""
 
 
 async def connect_public(host: str, port: int) -> Streams:
@@ -58,7 +59,7 @@ async def connect_public(host: str, port: int) -> Streams:
     public = [str(address[4][0]) for address in found if _is_public(str(address[4][0]))]
     if not public:
         raise RequestRefused("private", host)
-    # By address: a second lookup of the name can return another one.
+    # Connect by address, because a second lookup of the name can return another address.
     return await asyncio.open_connection(public[0], port)
 
 
@@ -74,10 +75,10 @@ def _is_public(text: str) -> bool:
 
 
 class Proxy:
-    """Serves on a thread of its own from `__enter__` to `__exit__`, at the socket ``path``.
+    """Serves on its own thread from `__enter__` to `__exit__`, at the socket ``path``.
 
-    - ``hosts``: names and patterns of the hosts that can be reached.
-    - ``texts``: the reasons of refusals.
+    - ``hosts``: names and patterns of the allowed hosts.
+    - ``texts``: the texts for refusals.
     - ``connect``: opens connections, default `connect_public`.
 
     The attributes ``reached`` and ``refused`` are the requested hosts so far.
@@ -174,7 +175,8 @@ def _parse_request(head: bytes) -> _ProxyRequest:
         raise ValueError(target)
     host, port = normalize_host(url.hostname), url.port or PORTS[0]
     path = f"{url.path or '/'}{'?' + url.query if url.query else ''}"
-    # Our own Host and Connection: no request for another name, and no second request on this connection.
+    # Our own Host and Connection headers: no request for another name, and no second request on this
+    # connection.
     kept = [each for each in fields if not _HOP_BY_HOP.match(each)]
     named = host if port == PORTS[0] else f"{host}:{port}"
     lines = [f"{method} {path} {version}", f"Host: {named}", *kept, "Connection: close", "", ""]

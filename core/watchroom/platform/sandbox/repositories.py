@@ -1,8 +1,9 @@
-"""Git repositories in a task's folder: finds them, protects them, and moves away those that a command made.
+"""Git repositories in a task's folder: finds and protects them, and moves away repositories that a command
+created.
 
-Git runs the programs in a repository's settings and hooks for everyone who uses it, outside every sandbox. So
-commands can neither change a repository nor leave one behind. Existing repositories are read-only for a
-command, and repositories that it created are moved out of the folder when it has ended.
+Git runs the programs in a repository's settings and hooks for every user of the repository, outside of any
+sandbox. So commands must neither change a repository nor leave one behind. Existing repositories are
+read-only for a command, and repositories that it created are moved out of the folder when it has ended.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from watchroom.platform.disk import MAX_DEPTH, Parts
 
 GIT_FOLDER: Final = ".git"
 CONTROL_FOLDER: Final = ".watchroom"
-"""A workspace's own folder, or the folder of a task's half-written files. Neither is for commands."""
+"""A workspace's own folder, or the folder of a task's half-written files. Commands must not use these
+folders."""
 _HEAD: Final = "head"
 _COMMON: Final = "commondir"
 _BARE_ENTRIES: Final = frozenset({_HEAD, _COMMON, "objects", "refs"})
-"""The entries, in lower case, by which git recognizes a repository in a folder of any name."""
+"""The entries, in lower case, from which git recognizes a repository in a folder of any name."""
 _GITDIR: Final = "gitdir:"
 _LINK: Final = "link "
 _MAX_LINK_BYTES: Final = 4096
@@ -35,7 +37,7 @@ class Repository(NamedTuple):
     """A repository.
 
     - ``parts``: the path of its ``.git``, or of the ``HEAD`` of a bare repository.
-    - ``identity``: differs from that of another repository at the same path.
+    - ``identity``: a value that differs for another repository at the same path.
     """
 
     parts: Parts
@@ -43,7 +45,7 @@ class Repository(NamedTuple):
 
     @property
     def is_link(self) -> bool:
-        """Whether its ``.git`` is a symlink."""
+        """Whether the repository's ``.git`` is a symlink."""
         return self.identity.startswith(_LINK)
 
 
@@ -53,9 +55,9 @@ def is_git_name(name: str) -> bool:
 
 
 def find_repositories(folder: int) -> list[Repository]:
-    """Return the repositories in and beneath ``folder``, a descriptor, those nearest to the top first.
+    """Return the repositories in and beneath ``folder``, a descriptor, level by level from the top.
 
-    Repositories inside another one, and those more than 512 folders deep, are left out.
+    Repositories inside another repository, or more than 512 folders deep, are left out.
     """
     found: list[Repository] = []
     waiting = deque[Parts]([()])
@@ -70,7 +72,7 @@ def find_repositories(folder: int) -> list[Repository]:
             if is_git_folder(listing.bare_entries):
                 found.append(Repository((*above, listing.bare_entries[_HEAD]), _identity(opened, ".")))
             for name in listing.git_names or [GIT_FOLDER]:
-                # A folder that cannot be listed can still have one.
+                # A folder that cannot be listed may still contain a repository.
                 with contextlib.suppress(FileNotFoundError, PermissionError):
                     found.append(Repository((*above, name), _identity(opened, name)))
             if len(above) < MAX_DEPTH and not (above and is_git_folder(listing.bare_entries)):
@@ -81,15 +83,15 @@ def find_repositories(folder: int) -> list[Repository]:
 
 
 def is_git_folder(names: Container[str]) -> bool:
-    """Return whether git recognizes a folder with the entries ``names``, in lower case, as a repository."""
+    """Return whether git recognizes a folder with the entries ``names`` (in lower case) as a repository."""
     return _HEAD in names and (_COMMON in names or ("objects" in names and "refs" in names))
 
 
 def protected_paths(folder: int, path: str) -> list[Parts]:
     """Return the paths beneath ``folder`` that commands cannot change.
 
-    These are repositories, the ``.git`` files of submodules and worktrees, and the repositories that such
-    files name. ``folder`` is a descriptor of ``path``.
+    These are repositories, the ``.git`` files of submodules and worktrees, and the repositories to which such
+    files refer. ``folder`` is a descriptor of ``path``.
     """
     found: dict[Parts, None] = {}
     for repository in find_repositories(folder):
@@ -111,7 +113,7 @@ def protected_paths(folder: int, path: str) -> list[Parts]:
 def list_entries(folder: int, parts: Parts) -> dict[str, bool]:
     """Return the names in the folder ``parts`` beneath ``folder``, and whether each is a symlink.
 
-    ``folder`` is a descriptor. Returns nothing if that folder is gone or cannot be read.
+    ``folder`` is a descriptor. Returns an empty result if the folder was removed or cannot be read.
     """
     try:
         opened = open_beneath(folder, parts, _FOLDER)
@@ -119,7 +121,8 @@ def list_entries(folder: int, parts: Parts) -> dict[str, bool]:
         return {}
     try:
         with os.scandir(opened) as found:
-            # While the descriptor is open: some file systems need it to tell whether an entry is a symlink.
+            # While the descriptor is open, because some file systems need it to determine whether an entry is
+            # a symlink.
             return {entry.name: entry.is_symlink() for entry in found}
     finally:
         os.close(opened)
@@ -128,8 +131,9 @@ def list_entries(folder: int, parts: Parts) -> dict[str, bool]:
 def open_beneath(folder: int, parts: Sequence[str], flags: int) -> int:
     """Open ``parts`` beneath ``folder``, a descriptor, with ``flags``. Returns the new descriptor.
 
-    No step follows a symlink: another command can create one at any moment. With O_PATH, the last part can be
-    a symlink, which is opened itself. Raises NotADirectoryError at a symlink, and OSError.
+    No step follows a symlink, because another command can create a symlink at any moment. With O_PATH, the
+    last part can be a symlink; the symlink itself is opened. Raises NotADirectoryError at a symlink, and
+    OSError.
     """
     at = os.open(".", (_O_STEP if parts else flags) | os.O_DIRECTORY, dir_fd=folder)
     for depth, name in enumerate(parts, 1):
@@ -145,7 +149,7 @@ def open_beneath(folder: int, parts: Sequence[str], flags: int) -> int:
 class _Listing(NamedTuple):
     """The relevant entries of a folder: subfolders, every ``.git``, and entries of a bare repository.
 
-    ``bare_entries``: the names on disk by the names in lower case.
+    ``bare_entries``: the names on disk, by the names in lower case.
     """
 
     folders: list[str]
@@ -185,7 +189,7 @@ def _identity(above: int, name: str) -> str:
 
 
 def _link_target(folder: int, parts: Parts) -> str | None:
-    """Return the path that a ``.git`` names if it is a symlink or a file; None if it is a folder."""
+    """Return the path to which a ``.git`` refers if it is a symlink or a file; None if it is a folder."""
     try:
         above = open_beneath(folder, parts[:-1], _O_STEP | os.O_DIRECTORY)
     except (FileNotFoundError, NotADirectoryError):
@@ -212,7 +216,8 @@ def _quarantine(folder: int, repositories: Sequence[Repository], to: str) -> lis
     """Move ``repositories`` beneath ``folder``, a descriptor, into the folder ``to``.
 
     They are renamed, so that git no longer recognizes them. If ``to`` is on another file system, they stay in
-    place under a new name. Returns the paths of those that still existed, in order. Raises OSError.
+    their folder under a new name. Returns the paths of the repositories that still existed, in order. Raises
+    OSError.
     """
     os.makedirs(to, mode=0o700, exist_ok=True)
     target = os.open(to, _FOLDER | os.O_NOFOLLOW)
@@ -234,7 +239,7 @@ def _quarantine(folder: int, repositories: Sequence[Repository], to: str) -> lis
     finally:
         os.close(target)
         with contextlib.suppress(OSError):
-            # Only if it is empty.
+            # This succeeds only if it is empty.
             os.rmdir(to)
     return moved
 
@@ -244,8 +249,8 @@ def quarantine_new_repositories(
 ) -> list[str]:
     """Move the new repositories beneath the folder ``path`` into the folder ``to``.
 
-    - ``known``: the identities of the repositories that are not new.
-    - ``protects_git``: a ``.git`` at the top stays, because no command can have created it.
+    - ``known``: the identities of the existing repositories.
+    - ``protects_git``: whether a ``.git`` at the top stays, because no command can have created it.
 
     Returns the paths of the moved repositories. Raises OSError.
     """
@@ -259,7 +264,8 @@ def quarantine_new_repositories(
 
 
 def _is_removed_empty(above: int, name: str) -> bool:
-    """Remove ``name`` if it is an empty folder, which is not a repository. Returns whether it was."""
+    """Remove ``name`` if it is an empty folder, and therefore not a repository. Returns whether it was
+    removed."""
     try:
         os.rmdir(name, dir_fd=above)
     except FileNotFoundError:
@@ -286,11 +292,11 @@ def _move(above: int, name: str, target: int, new_name: str) -> None:
 
 
 def _rename(above: int, name: str, target: int, new_name: str) -> None:
-    """Move ``name`` between open folders; on another file system, rename it in its own folder."""
+    """Move ``name`` between open folders. On another file system, rename it in its own folder."""
     try:
         os.rename(name, new_name, src_dir_fd=above, dst_dir_fd=target)
     except PermissionError:
-        # A command has removed the rights to the folder, which belongs to our user.
+        # A command has removed the permissions of the folder, which belongs to our user.
         _open_up(above)
         os.rename(name, new_name, src_dir_fd=above, dst_dir_fd=target)
     except OSError as error:
@@ -301,19 +307,19 @@ def _rename(above: int, name: str, target: int, new_name: str) -> None:
 
 
 def _open_up(folder: int) -> None:
-    """Give us all rights to an open folder."""
+    """Give our user all rights to an open folder."""
     os.chmod(f"/proc/self/fd/{folder}" if hasattr(os, "O_PATH") else folder, 0o700)
 
 
 def find_repositories_at(path: str) -> list[Repository]:
-    """Return all repositories beneath the folder ``path``, none if it is gone."""
+    """Return all repositories beneath the folder ``path``; empty if the folder was removed."""
     with open_folder(path) as folder:
         return find_repositories(folder) if folder is not None else []
 
 
 @contextlib.contextmanager
 def open_folder(path: str) -> Iterator[int | None]:
-    """Yield a descriptor of the folder ``path``, None if it is gone. Raises OSError."""
+    """Yield a descriptor of the folder ``path``, None if it does not exist. Raises OSError."""
     try:
         folder = os.open(path, _O_STEP | os.O_DIRECTORY | os.O_NOFOLLOW)
     except (FileNotFoundError, NotADirectoryError):

@@ -35,9 +35,9 @@ OnOutput: TypeAlias = Callable[[Stream, str], None]
 
 _CHILD_PID: Final = re.compile(rb'"child-pid": *(\d+)\D')
 _START_SECONDS: Final = 10.0
-"""Timeout for the setup of a sandbox."""
+"""Timeout for the setup of a sandbox, in seconds."""
 _END_SECONDS: Final = 5.0
-"""Time for the kernel to end killed processes."""
+"""Seconds for the kernel to end killed processes."""
 _KILLED: Final = 137
 """The exit code for SIGKILL: 128 plus its number."""
 _POLL_SECONDS: Final = 0.05
@@ -46,14 +46,14 @@ _READ_BYTES: Final = 256 * 1024
 
 
 class CommandResult(NamedTuple):
-    """How a command ended.
+    """The result of a command.
 
     - ``stdout``, ``stderr``: its output, up to the limit.
     - ``exit_code``: as in a shell: 128 plus the number of the signal if a signal ended it.
-    - ``timed_out``: its timeout had passed.
-    - ``stopped``: the caller ended it.
-    - ``seconds``: wall-clock time.
-    - ``truncated``: it printed more than the limit.
+    - ``timed_out``: whether it exceeded its timeout.
+    - ``stopped``: whether the caller ended it.
+    - ``seconds``: its duration in wall-clock time.
+    - ``truncated``: whether its output exceeded the limit.
     """
 
     stdout: str
@@ -78,13 +78,13 @@ def run_command(
     """Run a command in a sandbox. When this returns or raises, no process of the command is left.
 
     - ``command``: a line for ``/bin/sh``.
-    - ``folder``: its working directory, the only folder that it can write.
+    - ``folder``: its working directory, the only folder that is writable for it.
     - ``backend``: the kind of sandbox.
-    - ``limits``: its timeout, and what it can use.
-    - ``network``: what it can reach, default nothing.
+    - ``limits``: its timeout, and its resource limits.
+    - ``network``: the network that it can reach, default none.
     - ``on_output``: called with the output as it is printed, up to the limit. If it raises, the command is
       ended, and the exception is raised here.
-    - ``stop``: ends the command when it is set.
+    - ``stop``: ends the command when set.
 
     Raises `InvalidCommand`, `CommandNotStarted`, `FolderNotFound`, `FolderTooWide`.
     """
@@ -126,7 +126,7 @@ def run_command(
         status += _read_available(spec.status_fd) if spec.status_fd >= 0 else b""
         reason = backend.start_failure(status, exit_code, errors)
         if processes.killed:
-            # A sandbox that is killed during its setup reports that with an exit code of its own.
+            # A sandbox that is killed during its setup reports this with an exit code of its own.
             exit_code, errors = _KILLED, errors if reason is None else ""
         elif reason is not None:
             raise CommandNotStarted(reason=reason)
@@ -138,8 +138,9 @@ def run_command(
 
 
 def _answer_start(fd: int) -> bool:
-    """Let the command start: it asks once on the socket ``fd``. Returns False: nothing more will come."""
-    # If the command was killed before the answer, `_ProcessTree` notices.
+    """Let the command start. It asks once on the socket ``fd``. Returns False, because no more data will
+    arrive."""
+    # If the command was killed before the answer, `_ProcessTree` notices this.
     with contextlib.suppress(ConnectionError):
         if os.read(fd, 1):
             os.write(fd, b"\n")
@@ -151,8 +152,8 @@ class _CapturedStream:
 
     - ``stream``: its name, for ``on_output``.
     - ``fd``: the pipe.
-    - ``max_bytes``: how much is kept. The rest is read and dropped, and ``is_cut`` is set.
-    - ``on_output``: called with what is kept.
+    - ``max_bytes``: the maximum number of bytes to keep. The rest is read and dropped, and ``is_cut`` is set.
+    - ``on_output``: called with the kept output.
     """
 
     def __init__(self, stream: Stream, fd: int, max_bytes: int, on_output: OnOutput | None) -> None:
@@ -166,7 +167,7 @@ class _CapturedStream:
         self._texts: list[str] = []
 
     def read(self) -> bool:
-        """Read what is available. Returns False at the end of the stream."""
+        """Read the available output. Returns False at the end of the stream."""
         try:
             data = os.read(self.fd, _READ_BYTES)
         except BlockingIOError:
@@ -179,7 +180,7 @@ class _CapturedStream:
         return bool(data)
 
     def finish(self) -> str:
-        """Return all that was kept.
+        """Return the kept output.
 
         An incomplete character is dropped at the limit, and replaced at the end of the stream.
         """
@@ -195,7 +196,7 @@ class _CapturedStream:
 
 
 def _read_available(fd: int) -> bytes:
-    """Return what can be read from the pipe ``fd`` without waiting."""
+    """Return the bytes that can be read from the pipe ``fd`` without waiting."""
     data = b""
     os.set_blocking(fd, False)
     with contextlib.suppress(BlockingIOError):
@@ -207,7 +208,7 @@ def _read_available(fd: int) -> bytes:
 class _ProcessTree:
     """The processes of one command: ``process``, the sandbox, and all processes in it.
 
-    Only the first process in the sandbox is known. When ``closing`` closes, all of them have ended.
+    Only the first process in the sandbox is known. When ``closing`` is closed, all processes have ended.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], closing: ExitStack) -> None:
@@ -226,8 +227,8 @@ class _ProcessTree:
     def begin(self, backend: SandboxBackend, spec: LaunchSpec, limits: ResourceLimits) -> bytes:
         """Set the limits of the first process, then let it start.
 
-        Returns the status so far. If it names no process, nothing starts: the sandbox reports the reason
-        later.
+        Returns the status so far. If it contains no process, the command does not start: the sandbox reports
+        the reason later.
         """
         if spec.status_fd < 0:
             self._is_group_leader = True
@@ -248,7 +249,7 @@ class _ProcessTree:
             os.write(spec.start_fd, b"\n")
             self._start_fd = spec.start_fd if spec.is_supervised else None
         except (ProcessLookupError, BrokenPipeError):
-            # It has ended already. The sandbox reports why.
+            # It has already ended. The sandbox reports the reason.
             return status
         except OSError as error:
             raise CommandNotStarted(reason=error.strerror or str(error)) from error
@@ -263,10 +264,10 @@ class _ProcessTree:
     ) -> None:
         """Read output until the command has ended. Kill it at its deadline.
 
-        - ``readers``: by descriptor, what reads it without waiting, and returns False at its end.
+        - ``readers``: by descriptor, a function that reads it without waiting, and returns False at its end.
         - ``until``: the deadline, by `time.monotonic`.
-        - ``limits``: what the command can use, checked here if it has no control group.
-        - ``stop``: kills the command when it is set.
+        - ``limits``: the limits of the command. They are checked here if it has no control group.
+        - ``stop``: kills the command when set.
         """
         deadline: float | None = None
         polls = stop is not None or self._cgroup is None
@@ -293,13 +294,13 @@ class _ProcessTree:
                         deadline = time.monotonic() + _END_SECONDS
 
     def exit_code(self) -> int:
-        """Wait for the end. Returns the exit code as a shell reports it."""
+        """Wait for the end. Returns the exit code in a shell's form."""
         self._wait()
         code = self._process.returncode
         return 128 - code if code < 0 else code
 
     def _uses_too_much(self, limits: ResourceLimits) -> bool:
-        """Return whether a command without a control group exceeds its limits. Checks every 50 ms at most."""
+        """Return whether a command without a control group exceeds its limits. Check at most every 50 ms."""
         now = time.monotonic()
         if self._cgroup or self._first is None or now < self._last_check + _POLL_SECONDS:
             return False
@@ -354,7 +355,7 @@ class _ProcessTree:
 
 
 def _read_status(fd: int) -> bytes:
-    """Return what a sandbox reports, until it has named its first process or reports no more."""
+    """Return the report of a sandbox, up to its first process or the end of the report."""
     status = b""
     until = time.monotonic() + _START_SECONDS
     while not _CHILD_PID.search(status) and _is_readable(fd, until - time.monotonic()):

@@ -1,13 +1,12 @@
-"""sandbox-exec of macOS: a profile lists what a command can touch.
+"""sandbox-exec of macOS: a profile lists the files that a command can access.
 
 Folder names are parameters of the profile, never part of its text, so that they cannot change it. As with
-Landlock, hidden files still exist, and only cannot be read. Compared with the other kinds, it lacks the
-following:
+Landlock, hidden files still exist, but cannot be read. It isolates less than the other kinds:
 
 - Memory and the number of processes are not limited: macOS does not enforce such limits.
-- A process that leaves the command's group (`setsid`) does not end with it. It stays in the sandbox.
-- The temporary folder is on disk. The size of each file is limited, the sum is not.
-- A command reaches no hosts, allowed or not.
+- A process that leaves the command's group (`setsid`) does not end with the command. It stays in the sandbox.
+- The temporary folder is on disk. The size of each file is limited, the total size is not.
+- A command cannot reach any hosts, even allowed hosts.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ class SeatbeltBackend(SandboxBackend):
         return cls(program, cgroups) if program else None
 
     def prepare(self, request: LaunchRequest) -> LaunchSpec:
-        """Return how to start the command of ``request``. Raises as `SandboxBackend.prepare` does."""
+        """Return the start of the command of ``request``. Raises the errors of `SandboxBackend.prepare`."""
         descriptors = request.descriptors
         path = resolve_command_folder(request.folder)
         temporary = create_temporary_folder(descriptors)
@@ -108,10 +107,11 @@ _NO_REPOSITORIES: Final = (
 
 
 def build_profile(protected: int, *, network: bool) -> str:
-    """Return the text of a profile. Everything that it does not allow is denied. Later rules win.
+    """Return the text of a profile. Operations that it does not allow are denied. Later rules override
+    earlier rules.
 
     - ``protected``: the number of paths that stay read-only.
-    - ``network``: allow the machine's network.
+    - ``network``: whether to allow the machine's network.
     """
     lines = [
         "(version 1)",

@@ -1,8 +1,8 @@
 """Builds a seccomp filter that refuses the system calls which no command needs.
 
-It also refuses what bubblewrap's namespaces already exclude, so that one mistake is not enough to escape. For
-a command without namespaces it additionally refuses calls that affect other processes of the user. Calls that
-Landlock does not limit are passed to the supervisor. The numbers are from
+It also refuses calls that bubblewrap's namespaces already exclude, so that a single mistake is not enough to
+escape. For a command without namespaces, it also refuses calls that affect other processes of the user. Calls
+that Landlock does not limit are passed to the supervisor. The numbers are from
 linux/arch/x86/entry/syscalls/syscall_64.tbl and asm-generic/unistd.h.
 """
 
@@ -19,17 +19,19 @@ from watchroom.platform.sandbox.supervisor import NO_LINKS, CallArguments
 
 
 class SharedCalls(NamedTuple):
-    """System calls on what a command without namespaces shares with other processes."""
+    """System calls for resources that a command without namespaces shares with other processes."""
 
     refused: Sequence[int]
     attributes: Sequence[int]
     """Calls for extended attributes. Programs expect file systems without them."""
     obsolete: Sequence[int]
-    """Old calls with a newer replacement, which programs then use."""
+    """Old calls with a newer replacement, which programs use instead."""
     process_calls: Sequence[tuple[int, int]]
-    """Calls that can change another process, and the argument that names it. 0 means the caller."""
+    """Calls that can change another process, and the position of the argument with its id. 0 means the
+    caller."""
     user_calls: Sequence[tuple[int, int]]
-    """Calls that can change all processes of a user, and the first argument that selects this."""
+    """Calls that can change all processes of a user, and the value of the first argument that selects
+    this."""
     notified: Mapping[int, CallArguments]
     """Calls that the filter passes to the supervisor, by number."""
     socketpair: int
@@ -43,14 +45,14 @@ class _Architecture(NamedTuple):
     modes: Sequence[tuple[int, int]]
     """The calls that set the mode of a file, and the argument with the mode."""
     opening: Sequence[tuple[int, int, int]]
-    """The calls that can create a file, and the arguments with its flags and its mode."""
+    """The calls that can create a file, and the positions of the arguments with its flags and its mode."""
     clone: int
     unshare: int
     ioctl: int
     socket: int
     shared: SharedCalls
     second_numbers: int | None = None
-    """From this number on, each call has a second number (x32)."""
+    """The number from which on each call has a second number (x32)."""
 
 
 def _table(text: str) -> dict[str, int]:
@@ -161,7 +163,7 @@ _ARCHITECTURES: Final = {
 _CLONE3: Final = 435
 _OPENAT2: Final = 437
 _SET_ID_BITS: Final = 0o6000
-"""Set-user-id and set-group-id: a program that a command leaves behind must not run as its owner."""
+"""Set-user-id and set-group-id: a program left behind by a command must not run as its owner."""
 _CREATE_FLAGS: Final = 0x400040
 """O_CREAT and O_TMPFILE, the same on all architectures here."""
 _NEW_NAMESPACES: Final = 0x7E020000
@@ -170,10 +172,10 @@ _TIOCSTI: Final = 0x5412
 """Simulates input on a terminal."""
 _TIOCLINUX: Final = 0x541C
 _ATTRIBUTES: Final = (0x40086602, 0x40087602, 0x401C5820, 0x40806685)
-"""These change a file that is open for reading only: FS_IOC_SETFLAGS, FS_IOC_SETVERSION,
+"""Calls that change a file that is only open for reading: FS_IOC_SETFLAGS, FS_IOC_SETVERSION,
 FS_IOC_FSSETXATTR, FS_IOC_ENABLE_VERITY."""
 _DATAGRAMS: Final = 2
-"""A bit of the socket types that can reach other sockets even from a pair."""
+"""This bit is set in the types of sockets that can reach other sockets, even from a pair."""
 
 _KILL: Final = 0x80000000
 _NOTIFY: Final = 0x7FC00000
@@ -190,7 +192,7 @@ _Instruction = tuple[int, int, int, int]
 
 
 def shared_calls() -> SharedCalls | None:
-    """Return the shared calls of this machine, None if its architecture is not listed here."""
+    """Return the shared calls of this machine, None if its architecture is not in this module."""
     known = _ARCHITECTURES.get(platform.machine())
     return known.shared if known else None
 
@@ -198,11 +200,11 @@ def shared_calls() -> SharedCalls | None:
 def build_filter(
     families: Collection[int], machine: str | None = None, *, shared: bool = False
 ) -> bytes | None:
-    """Return the code of a filter, None if the architecture is not listed here.
+    """Return the code of a filter, None if the architecture is not in this module.
 
     - ``families``: the address families of sockets that a command can create.
     - ``machine``: the architecture, default this machine's.
-    - ``shared``: for a command without namespaces of its own.
+    - ``shared``: the shared calls, for a command without its own namespaces.
     """
     known = _ARCHITECTURES.get(machine or platform.machine())
     if known is None:
@@ -216,7 +218,8 @@ def build_filter(
     if known.second_numbers is not None:
         code += [(0x35, 0, 1, known.second_numbers), _refuse(errno.ENOSYS)]
     code += _if_any(sorted(known.refused.values()), _refuse(errno.EPERM))
-    # Programs fall back on older calls. A filter can check the arguments of those, not of these.
+    # Programs fall back on older calls. A filter can check the arguments of the older calls, but not of the
+    # newer calls.
     code += _if_any((_CLONE3, _OPENAT2), _refuse(errno.ENOSYS))
     owner = [(0x45, 0, 1, _SET_ID_BITS), _refuse(errno.EPERM)]
     for number, mode in known.modes:

@@ -30,7 +30,7 @@ _CRASHED: Final = 1
 _MAIN: Final = (
     "import sys; sys.path.append(sys.argv[1]); import supervisor; sys.exit(supervisor.main(int(sys.argv[2])))"
 )
-"""Imported as a module, so that Python caches its bytecode."""
+"""Starts the supervisor as an imported module, so that Python caches its bytecode."""
 
 
 class Restrictions(NamedTuple):
@@ -52,7 +52,7 @@ UNRESTRICTED: Final = Restrictions(-1, b"", {})
 
 
 def is_supported() -> bool:
-    """Return whether a supervisor can find all processes that a command leaves behind."""
+    """Return whether a supervisor can find all processes left behind by a command."""
     return sys.platform == "linux" and os.path.exists(f"/proc/self/task/{os.getpid()}/children")
 
 
@@ -80,8 +80,8 @@ class SupervisedBackend(SandboxBackend):
         self._call_numbers = call_numbers
 
     def start_failure(self, status: bytes, exit_code: int, stderr: str) -> str | None:
-        """Return why the command never ran: from the supervisor's ``status``, or from the last line of
-        ``stderr`` if the supervisor itself failed with ``exit_code`` 1. None if the command ran."""
+        """Return the reason why the command never ran, None if it ran. The reason is in the supervisor's
+        ``status``, or in the last line of ``stderr`` if the supervisor itself failed with ``exit_code`` 1."""
         if _FAILURE in status:
             return status.partition(_FAILURE)[2].partition(b'"')[0].decode(errors="replace")
         if b'"exit-code"' in status or exit_code != _CRASHED:
@@ -91,7 +91,7 @@ class SupervisedBackend(SandboxBackend):
     def _supervise(
         self, request: LaunchRequest, path: str, folder: int, temporary: str, restrictions: Restrictions
     ) -> LaunchSpec:
-        """Return how to start the supervisor with the command. ``folder``: a descriptor of ``path``."""
+        """Return the start of the supervisor with the command. ``folder``: a descriptor of ``path``."""
         descriptors = request.descriptors
         status, status_write = descriptors.output_pipe()
         start, start_read = descriptors.input_pipe()
@@ -118,12 +118,12 @@ class SupervisedBackend(SandboxBackend):
 class UnsandboxedBackend(SupervisedBackend):
     """Runs commands without isolation: a person approved the command on a machine without a sandbox.
 
-    The command can do everything that its user can. These limits remain: its timeout, the size of its
-    output, its resource limits, a clean environment, and no additional rights. All of its processes end with
-    it. This needs Linux: elsewhere nothing runs without a sandbox.
+    The command has all rights of its user. These limits remain: its timeout, the size of its output, its
+    resource limits, a clean environment, and no additional rights. All of its processes end with it. This
+    needs Linux: on other systems, no command runs without a sandbox.
 
-    ``cgroups``: creates control groups. Raises `NoSandbox` if nothing guarantees that all processes of a
-    command end.
+    ``cgroups``: creates control groups. Raises `NoSandbox` if the end of all processes of a command cannot be
+    guaranteed.
     """
 
     name = "none"
@@ -135,7 +135,7 @@ class UnsandboxedBackend(SupervisedBackend):
         super().__init__(cgroups, calls.call_numbers)
 
     def prepare(self, request: LaunchRequest) -> LaunchSpec:
-        """Return how to start the command of ``request``. Raises as `SandboxBackend.prepare` does."""
+        """Return the start of the command of ``request``. Raises the errors of `SandboxBackend.prepare`."""
         path = resolve_command_folder(request.folder)
         fd = open_inherited_folder(path, request.descriptors)
         temporary = create_temporary_folder(request.descriptors)

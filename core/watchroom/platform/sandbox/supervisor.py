@@ -1,11 +1,11 @@
-"""The program that supervises a command without namespaces of its own.
+"""The program that supervises a command without its own namespaces.
 
 It runs in its own Python process, and reads a `Job` from an open file. It is started for each command, so it
-imports only modules that load fast, and nothing else from this package. It restricts the command and starts
-it. It stays the ancestor of all its processes, and kills them when the command or Watchroom ends.
+imports only modules that load fast, and nothing else from this package. It restricts and starts the command.
+It stays the ancestor of all processes of the command, and kills them when the command or Watchroom ends.
 
-The kernel cannot limit changes of modes, owners and times to a folder. The supervisor makes these changes for
-the command, on files that the command can write.
+The kernel cannot limit changes of modes, owners and times to a folder. So the supervisor makes these changes
+for the command, on files that are writable for the command.
 """
 
 from __future__ import annotations
@@ -28,8 +28,12 @@ if TYPE_CHECKING:
     from typing import Final, NoReturn, TypedDict
 
 CallArguments = tuple[str, int, int, int, int]
-"""What a system call changes (mode, owner, times), and the positions of four arguments: folder, path, new
-value, flags. -1: the call has no such argument. `NO_LINKS` for the flags: none, and it follows no symlink."""
+"""The property changed by a system call (mode, owner, times), and the positions of four arguments: folder,
+path, new value, flags.
+
+A position of -1 means that the call has no such argument. `NO_LINKS` for the flags means that the call has no
+flags, and follows no symlink.
+"""
 
 NO_LINKS: Final = -2
 
@@ -37,18 +41,18 @@ NO_LINKS: Final = -2
 if TYPE_CHECKING:
 
     class Job(TypedDict):
-        """A command, and how to run it. Plain values only.
+        """A command with the data for running it. Plain values only.
 
-        - ``argv``, ``environment``: of the command.
+        - ``argv``, ``environment``: the arguments and environment of the command.
         - ``temporary``: its temporary folder.
-        - ``writable``: the paths that it can change.
-        - ``protected``: paths beneath them that it cannot change.
+        - ``writable``: the writable paths.
+        - ``protected``: paths beneath these that it cannot change.
         - ``notified``: the system calls that the filter passes to the supervisor, by number.
         - ``filter_code``: the code of the seccomp filter.
         - ``call_numbers``: the numbers of the system calls seccomp and capset.
         - ``status_fd``: a descriptor for reports.
-        - ``start_fd``: a descriptor. The first byte starts the command. A second byte ends it, and so
-          does the end of the pipe.
+        - ``start_fd``: a descriptor of a pipe. The first byte starts the command. A second byte, or the end
+          of the pipe, ends it.
         - ``rules``: the descriptor of Landlock's rules, -1 for no restrictions.
         - ``folder``: a descriptor of the working directory.
         """
@@ -137,7 +141,7 @@ def _drop_rights(job: Job) -> None:
     _check_result(_libc().prctl(_SUBREAPER, 1, 0, 0, 0))
     _check_result(_libc().prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
     for capability in range(_LAST_CAPABILITY + 1):
-        # This fails for capabilities that this kernel lacks, and for all if we have none.
+        # This fails for capabilities that this kernel lacks, and for all capabilities if we have none.
         _libc().prctl(_DROP, capability, 0, 0, 0)
     header = ctypes.create_string_buffer(struct.pack("=Ii", _CAPABILITY_VERSION, 0), 8)
     none = ctypes.create_string_buffer(24)
@@ -145,7 +149,7 @@ def _drop_rights(job: Job) -> None:
 
 
 def _exec_command(job: Job, theirs: _socket.socket) -> NoReturn:
-    """Execute the command with its restrictions, or report why that failed."""
+    """Execute the command with its restrictions, or report the reason why this failed."""
     try:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
@@ -162,7 +166,7 @@ def _exec_command(job: Job, theirs: _socket.socket) -> NoReturn:
 
 
 def _restrict(job: Job, theirs: _socket.socket) -> None:
-    """Apply Landlock's rules and the filter, and send the listener of the filter."""
+    """Apply Landlock's rules and the filter, and send the filter's listener."""
     _check_result(_libc().syscall(_RESTRICT, job["rules"], 0))
     code = ctypes.create_string_buffer(job["filter_code"], len(job["filter_code"]))
     program = struct.pack("@HP", len(job["filter_code"]) // 8, ctypes.addressof(code))
@@ -172,7 +176,7 @@ def _restrict(job: Job, theirs: _socket.socket) -> None:
 
 
 def _receive_listener(ours: _socket.socket) -> int:
-    """Return the listener that the child sends, -1 if it fails before."""
+    """Return the listener sent by the child, -1 if the child fails first."""
     _, sent, _, _ = ours.recvmsg(1, _socket.CMSG_SPACE(4))
     listener: int = struct.unpack("@i", sent[0][2])[0] if sent else -1
     return listener
@@ -206,7 +210,7 @@ def _watch(job: Job, child: int, wakeup: int, listener: int) -> int | None:
 
 
 def _reap(child: int) -> int | None:
-    """Reap the processes that have ended. Returns the exit code of ``child`` if it was among them."""
+    """Reap ended processes. Returns the exit code of ``child`` if it was among them."""
     code = None
     try:
         while True:
@@ -222,7 +226,7 @@ def _reap(child: int) -> int | None:
 
 
 def _kill_all() -> None:
-    """Kill all processes of the command. Orphans become our children, so repeat until none is left."""
+    """Kill all processes of the command. Orphans become our children, so repeat this until none is left."""
     while True:
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
@@ -251,7 +255,7 @@ def list_children(pid: int) -> list[int]:
 
 
 def _kill(pid: int, parents: tuple[int, int]) -> None:
-    """Kill the process ``pid`` if its parent is among ``parents``: ids are reused."""
+    """Kill the process ``pid`` only if its parent is among ``parents``, because ids are reused."""
     try:
         process = os.pidfd_open(pid)
         try:
@@ -288,7 +292,8 @@ def _make_change(
     what, _, _, value, _ = call
     target = _open_target(pid, call, arguments)
     try:
-        # Only now is it certain that what was read belongs to the calling process, not to one with its id.
+        # Only now is it certain that the data came from the calling process, and not from a later process
+        # with its id.
         fcntl.ioctl(listener, _IS_VALID, struct.pack("=Q", number))
         path = f"/proc/self/fd/{target}"
         _check_is_writable(job, os.readlink(path))
@@ -307,7 +312,7 @@ def _make_change(
 
 
 def _open_target(pid: int, call: CallArguments, arguments: list[int]) -> int:
-    """Open the file that the call changes. Returns its descriptor."""
+    """Open the file to be changed by the call. Returns its descriptor."""
     _, folder, path, _, flags = call
     given = arguments[flags] if flags >= 0 else 0
     base = _signed(arguments[folder]) if folder >= 0 else _AT_FDCWD
@@ -339,7 +344,7 @@ def _read_path(pid: int, address: int) -> bytes:
     """Read the path at ``address`` in the memory of the process ``pid``."""
     text = b""
     while b"\0" not in text and len(text) < _MAX_PATH_BYTES:
-        # One page at a time: the next page can be unmapped.
+        # Read one page at a time, because the next page may be unmapped.
         here = address + len(text)
         text += _read_memory(pid, here, _MAX_PATH_BYTES - here % _MAX_PATH_BYTES)
     name, ended, _ = text.partition(b"\0")
@@ -378,7 +383,7 @@ def _check_result(result: int) -> int:
 
 
 def _remove_quietly(folder: str) -> None:
-    """Remove a folder after Watchroom has ended. There is nobody to report an error to."""
+    """Remove a folder after Watchroom has ended. Nobody is left to report an error to."""
     try:
         remove_tree(folder)
     except OSError:
@@ -388,8 +393,8 @@ def _remove_quietly(folder: str) -> None:
 def remove_tree(path: str) -> None:
     """Remove the folder ``path`` with its content, at any depth and with any modes. Raises OSError.
 
-    No other process can be writing there. Nested folders are moved to the top before they are emptied, so
-    that no path becomes too long and nothing recurses.
+    No other process may write there. Nested folders are moved to the top before they are emptied, so that no
+    path becomes too long and no recursion is needed.
     """
     os.chmod(path, 0o700)
     top = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -417,7 +422,7 @@ def remove_tree(path: str) -> None:
 
 
 def _is_folder(above: int, name: str) -> bool:
-    """Return whether ``name`` is a folder. If so, give us all rights to it."""
+    """Return whether ``name`` is a folder. If so, give our user all rights to it."""
     if not stat.S_ISDIR(os.stat(name, dir_fd=above, follow_symlinks=False).st_mode):
         return False
     os.chmod(name, 0o700, dir_fd=above)

@@ -29,7 +29,7 @@ _BLOCK: Final = 8
 """The block size r of scrypt."""
 _MAX_FILE_BYTES: Final = 4_000
 _MAX_PASSPHRASE: Final = 1_000
-"""Characters of the passphrase that are used."""
+"""Maximum characters of the passphrase that are used."""
 _ENCODED: Final = ("salt", "nonce", "sealed")
 """The fields in base64."""
 

@@ -1,4 +1,4 @@
-"""The process of `SignerProcess`: holds one key and answers requests on a socket.
+"""The process of `SignerProcess`. It holds one key, and answers requests on a socket.
 
 Started as ``python -m watchroom.platform.signing.serve_key FD``.
 """

@@ -1,4 +1,4 @@
-"""The interface of everything that signs for a person, and its errors."""
+"""The interface of all signers for a person, and its errors."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ IDLE_SECONDS: Final = 15 * 60
 _UNLOCK_SECONDS: Final = 30.0
 _SIGN_SECONDS: Final = 5.0
 _MAX_MESSAGE: Final = 1_000_000
-"""Bytes of one message between the processes."""
+"""Maximum bytes of one message between the processes."""
 _FAILURES: Final = {"wrong_passphrase": WrongPassphrase, "key_file_unusable": KeyFileUnusable}
 
 
@@ -90,7 +90,8 @@ class SignerProcess:
         self._process.wait()
 
     def _request(self, request: dict[str, str], timeout: float) -> dict[str, str]:
-        """Send ``request`` and return the answer. Lock the key if this fails or takes ``timeout`` seconds."""
+        """Send ``request``, and return the answer. Lock the key if this fails or exceeds ``timeout``
+        (seconds)."""
         with self._lock:
             try:
                 self._connection.settimeout(timeout)
@@ -110,13 +111,14 @@ class SignerProcess:
 
 
 def send_object(connection: socket.socket, fields: dict[str, str]) -> None:
-    """Send ``fields`` as JSON after its length of four bytes. Raise OSError if the connection fails."""
+    """Send ``fields`` as JSON, preceded by its length in four bytes. Raise OSError if the connection
+    fails."""
     data = json.dumps(fields).encode()
     connection.sendall(len(data).to_bytes(4, "big") + data)
 
 
 def receive_object(connection: socket.socket) -> dict[str, str] | None:
-    """Receive a message of `send_object`; None if the other side has closed the connection.
+    """Receive a message sent by `send_object`; None if the other side has closed the connection.
 
     Raise OSError if the connection fails, and ValueError or TypeError if the message is malformed.
     """

@@ -25,7 +25,7 @@ _IDENTITIES_ANSWER: Final = 12
 _SIGN_REQUEST: Final = 13
 _SIGN_RESPONSE: Final = 14
 _MAX_ANSWER: Final = 256 * 1024
-"""Bytes."""
+"""Maximum bytes of an answer."""
 _MAX_KEYS: Final = 256
 _LIST_SECONDS: Final = 5.0
 _TOUCH_SECONDS: Final = 60.0
@@ -33,7 +33,7 @@ _TOUCH_SECONDS: Final = 60.0
 
 
 class DeviceSigner:
-    """A `Signer` for the ``key`` of a FIDO2 device, which somebody must touch for each signature.
+    """A `Signer` for the ``key`` of a FIDO2 device. Somebody must touch the device for each signature.
 
     Raises `SignerFailed` for other keys.
     """
@@ -65,7 +65,7 @@ class DeviceSigner:
 
 
 def list_device_keys() -> list[PublicKey]:
-    """Return the keys of FIDO2 devices in ssh-agent; none if no agent runs.
+    """Return the keys of FIDO2 devices in ssh-agent; empty if no agent is running.
 
     Raise `SignerFailed` if the agent does not answer.
     """
@@ -81,7 +81,7 @@ def list_device_keys() -> list[PublicKey]:
             try:
                 key = parse_blob(blob)
             except ValueError:
-                # A key of an unsupported kind.
+                # The key is of an unsupported kind.
                 continue
             if key.is_touched:
                 found.append(key)

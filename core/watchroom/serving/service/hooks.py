@@ -1,4 +1,4 @@
-"""Answer the hooks of attached clients that reach the service."""
+"""Answers the hooks of attached clients that reach the service."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from watchroom.serving.service.workspaces import ServedWorkspace
 
 MAX_AGENTS: Final = 100
 _MAX_AGE: Final = 86_400.0
-"""Seconds of a hook's age that are believed."""
+"""Maximum seconds that are accepted as a hook's age."""
 _IDLE_ENTRY: Final = "cli"
-"""The kind of Claude Code in a terminal. Only there a hook can stay open while the client is idle."""
+"""Claude Code's kind for a client in a terminal. Only there, a hook can stay open while the client is
+idle."""
 
 
 async def answer_hook(served: ServedWorkspace, request: ServiceRequest, connection: Connection) -> None:
-    """Answer ``request``, a hook of a client. If the hook ends before its answer, its question is withdrawn.
+    """Answer ``request``, a hook of a client. If the hook ends before its answer, withdraw its question.
 
     Raises `BadRequest`, ConnectionError, `WatchroomError`.
     """
@@ -52,8 +53,8 @@ async def answer_hook(served: ServedWorkspace, request: ServiceRequest, connecti
 
 
 async def _until_ended(attendant: Attendant, pid: int, connection: Connection) -> None:
-    """Return when the hook that runs as ``pid`` has ended. A client may kill the shell of a hook, and leave
-    the program that waits to another parent."""
+    """Wait until the hook with the process id ``pid`` has ended. A client may kill the shell of a hook, and
+    leave the waiting program to another parent."""
     platform = attendant.process.platform
     reading = asyncio.ensure_future(connection.reader.read(1))
     try:
@@ -97,8 +98,8 @@ def _parse_event(body: bytes) -> Event:
 
 
 async def _find_attendant(served: ServedWorkspace, request: ServiceRequest, event: Event) -> Attendant | None:
-    """Return the attendant of the client that runs the hook. None if there is nothing to answer. Raises
-    `BadRequest` if the service cannot say who the client is."""
+    """Return the attendant of the client that runs the hook. None if no answer is needed. Raises `BadRequest`
+    if the service cannot identify the client."""
     client, agents = request.get("client", DEFAULT_CLIENT), request.all("agent")
     if client not in HOOKED_CLIENTS or len(agents) > MAX_AGENTS:
         raise BadRequest(409, "no client or agent")
@@ -127,8 +128,11 @@ async def _age(served: ServedWorkspace, request: ServiceRequest) -> float:
 
 
 def _dump(answer: HookAnswer, request: ServiceRequest) -> str:
-    """Return ``answer`` in the form that ``request`` wants: what the hook prints, or JSON with that, its
-    standard error and its exit status. Raises `BadRequest` if the first form cannot give the answer."""
+    """Return ``answer`` in the form requested by ``request``: the hook's output, or JSON with its output,
+    error output and exit status.
+
+    Raises `BadRequest` if the first form cannot express the answer.
+    """
     if request.get("form") == "status":
         return json.dumps({"said": answer.dump(), "error": answer.error, "status": answer.status})
     if answer.error:

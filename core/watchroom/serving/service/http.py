@@ -1,4 +1,4 @@
-"""HTTP requests on the service's socket: read within bounds, answered in chunks."""
+"""HTTP requests on the service's socket. They are read within limits, and answered in chunks."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ import h11
 from watchroom.agents.clients.client_program import BEAT_SECONDS, MAX_EVENT_BYTES
 
 READ_SECONDS: Final = 10.0
-"""Seconds in which a request has to arrive."""
+"""Timeout for reading a request, in seconds."""
 MAX_BODY_BYTES: Final = MAX_EVENT_BYTES
 _MAX_HEAD_BYTES: Final = 65_536
 _PIECE: Final = 1 << 16
 _MAX_FIELDS: Final = 200
 _BEAT: Final = b" " * 63 + b"\n"
-"""Sent while an answer waits. Clients give up on a service that sends less than a byte a second."""
+"""Sent while an answer is pending. Clients give up on a service that sends less than a byte per second."""
 _CREDENTIALS: Final = struct.Struct("3i")
 """The answer of SO_PEERCRED: process, user and group."""
 
 
-class BadRequest(Exception):  # it is sent as the answer
-    """A request that is refused. ``status``: the HTTP status; the text is the body of the answer."""
+class BadRequest(Exception):  # The error is sent as the answer.
+    """A refused request. ``status``: the HTTP status. The text is the body of the answer."""
 
     def __init__(self, status: int, said: str) -> None:
         super().__init__(said)
@@ -35,7 +35,7 @@ class BadRequest(Exception):  # it is sent as the answer
 
 
 class Peer(NamedTuple):
-    """The process at the other end of a connection: 0 if it is not known, such as in another namespace."""
+    """The process at the other end of a connection; 0 if unknown, for example in another namespace."""
 
     pid: int
     uid: int
@@ -70,7 +70,7 @@ def peer_of(writer: asyncio.StreamWriter) -> Peer:
 
 
 class Connection:
-    """One connection to the service, for one request. Closed by `close`."""
+    """One connection to the service, for one request. `close` closes it."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
@@ -121,11 +121,11 @@ class Connection:
             await self.writer.drain()
 
     async def beat(self) -> None:
-        """Show the client that its answer is still to come. Raises ConnectionError."""
+        """Show the client that its answer is still pending. Raises ConnectionError."""
         await self._send(*self._begin(200), h11.Data(data=_BEAT))
 
     def _begin(self, status: int) -> Sequence[h11.Event]:
-        """Return the head of the answer, nothing if it was sent."""
+        """Return the head of the answer, or nothing if it was already sent."""
         if self._has_begun:
             return ()
         self._has_begun = True
@@ -133,26 +133,26 @@ class Connection:
         return (h11.Response(status_code=status, headers=headers),)
 
     async def answer(self, text: str, status: int = 200) -> None:
-        """Answer with ``text`` and end the answer. ``status`` is that of an answer that has not begun. Raises
-        ConnectionError."""
+        """Answer with ``text``, and end the answer. ``status``: the HTTP status, if the answer has not begun.
+        Raises ConnectionError."""
         body = h11.Data(data=text.encode("utf-8", "replace"))
         await self._send(*self._begin(status), body, h11.EndOfMessage())
 
     async def refuse(self, text: str, status: int) -> None:
-        """Answer with an error. An answer that has begun is broken off, because it has begun as a success.
-        Raises ConnectionError."""
+        """Answer with an error. An answer that has begun is cut off, because it began as a success. Raises
+        ConnectionError."""
         if self._has_begun:
             self.writer.transport.abort()
         else:
             await self.answer(text, status)
 
     async def upgrade(self, protocol: str) -> None:
-        """Leave HTTP for ``protocol``.
+        """Switch from HTTP to ``protocol``.
 
-        Raises `BadRequest` if the client has not asked for it or does not wait for the answer,
+        Raises `BadRequest` if the client has not requested this or does not wait for the answer, and
         ConnectionError.
         """
-        # The state is documented, but not in the library's list of names.
+        # The state is documented, but is not in the library's list of names.
         if self._http.their_state is not h11.MIGHT_SWITCH_PROTOCOL:  # type: ignore[attr-defined]
             raise BadRequest(426, "no upgrade")
         if self._http.trailing_data[0]:
@@ -162,8 +162,8 @@ class Connection:
         await self._send(h11.InformationalResponse(status_code=101, headers=headers))
 
     async def wait_with_beats(self, *awaited: asyncio.Future[Any]) -> None:
-        """Wait until one of ``awaited`` is done. Show the client meanwhile that its answer is still to
-        come. Raises ConnectionError."""
+        """Wait until one of ``awaited`` is done. In the meantime, show the client that its answer is still
+        pending. Raises ConnectionError."""
         while not (await asyncio.wait(awaited, timeout=BEAT_SECONDS, return_when=asyncio.FIRST_COMPLETED))[0]:
             await self.beat()
 

@@ -1,4 +1,5 @@
-"""Have the service do something as long as this process wants it: keep a workspace, or serve a port."""
+"""Keeps a request to the service open for as long as this process needs it: to keep a workspace, or to serve
+a port."""
 
 from __future__ import annotations
 
@@ -14,17 +15,17 @@ from watchroom.agents.clients import client_program
 from watchroom.errors import NoService
 
 _RETRY_SECONDS: Final = (0.1, 30.0)
-"""Seconds until a service that could not be reached is tried again: at first, and at most."""
+"""Seconds before another attempt to reach the service: the first delay, and the maximum."""
 _START_SECONDS: Final = 10.0
 _log = logging.getLogger("watchroom")
 
 
 class ServiceLink:
-    """A request to the service that holds until `close`. A service that ends is started again.
+    """A request to the service that is held until `close`. If the service ends, it is started again.
 
     - ``program``: the words that call ``watchroom``
     - ``path``: ``/use`` to keep a workspace, ``/http`` to serve a port
-    - ``fields``: of the request, such as the ``root`` of the workspace
+    - ``fields``: the fields of the request, such as the ``root`` of the workspace
     """
 
     def __init__(self, program: Sequence[str], path: str, fields: Sequence[tuple[str, str]]) -> None:
@@ -35,18 +36,18 @@ class ServiceLink:
         self._connection: socket.socket | None = None
 
     def start(self) -> None:
-        """Begin to hold, on a thread. A service that cannot be reached is only logged: without one, each
-        process does its work itself."""
+        """Begin to hold the request, on a thread. An unreachable service is only logged: without a service,
+        each process does its work itself."""
         Thread(target=self.run, name="watchroom-service", daemon=True).start()
 
     def run(self) -> None:
-        """Hold until `close`. Errors are logged."""
+        """Hold the request until `close`. Errors are logged."""
         first, longest = _RETRY_SECONDS
         delay = first
         while not self._closing.is_set():
             try:
                 connection = self._connection or self.connect()
-                # The service sends nothing: this returns when it ends, or at `close`.
+                # The service sends nothing. This returns when the service ends, or at `close`.
                 connection.recv(1)
                 delay = first
             except (OSError, NoService) as error:
@@ -57,7 +58,8 @@ class ServiceLink:
                 self._leave()
 
     def connect(self) -> socket.socket:
-        """Have the service begin. Raises `NoService` with the reason if it does not."""
+        """Send the request to the service. Raises `NoService` with the reason if the service does not accept
+        it."""
         try:
             return self._connect()
         except (OSError, ValueError, subprocess.TimeoutExpired) as error:
@@ -95,9 +97,9 @@ class ServiceLink:
             connection.close()
 
     def _start_service(self) -> None:
-        """Start the service and wait until it serves. Raises OSError."""
+        """Start the service, and wait until it is ready. Raises OSError."""
         client_program.make_runtime_folder()
-        # The shell leaves the service to process 1. Its output ends when the service serves.
+        # The shell leaves the service to process 1. Its output ends when the service is ready.
         subprocess.run(
             ["/bin/sh", "-c", '"$@" &', "sh", *self._program, "service", "run"],
             stdin=subprocess.DEVNULL,

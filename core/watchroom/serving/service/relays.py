@@ -1,4 +1,4 @@
-"""Serve the Model Context Protocol to clients: through relays that have connected, and over HTTP."""
+"""Serves the Model Context Protocol to clients: through connected relays, and over HTTP."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_PORT = 65_535
 
 
 async def serve_relay(served: ServedWorkspace, request: ServiceRequest, connection: Connection) -> None:
-    """Serve the client whose relay sends ``request``, until the relay closes the connection.
+    """Serve the client whose relay sent ``request``, until the relay closes the connection.
 
     Raises `BadRequest`, `UnknownAgent`, ConnectionError.
     """
@@ -27,7 +27,7 @@ async def serve_relay(served: ServedWorkspace, request: ServiceRequest, connecti
     is_known = client in HOOKED_CLIENTS
     if len(agents) > MAX_AGENTS or not (is_known if client else agents):
         raise BadRequest(409, "no client or agent")
-    # The protocol's library is slow to load.
+    # The protocol's library loads slowly.
     from watchroom.serving.stdio import serve_stdio
 
     attendant: Attendant | None = None
@@ -35,7 +35,7 @@ async def serve_relay(served: ServedWorkspace, request: ServiceRequest, connecti
         is_strict = "1" in request.all("strict")
         attendant = await served.attend(request.peer.pid, client, agents, is_strict=is_strict)
         if attendant is None and len(agents) != 1:
-            # Another client may work as the first one.
+            # Another client may work as the first agent.
             raise BadRequest(409, "the client is not known")
     agent = agents[0] if attendant is None else await attendant.reserve_agent()
     await run_in_thread(served.workspace.registry.agent, agent)
@@ -53,7 +53,7 @@ async def serve_relay(served: ServedWorkspace, request: ServiceRequest, connecti
 
 
 async def serve_http(served: ServedWorkspace, request: ServiceRequest, connection: Connection) -> None:
-    """Serve the port of ``request`` on the loopback interface, until the client closes the connection.
+    """Serve the port in ``request`` on the loopback interface, until the client closes the connection.
 
     Raises `BadRequest`, ConnectionError.
     """

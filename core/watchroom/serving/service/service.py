@@ -26,14 +26,14 @@ from watchroom.serving.service.workspaces import ServedWorkspace, ServedWorkspac
 from watchroom.workspace import Workspace
 
 IDLE_SECONDS: Final = 600.0
-"""Seconds without a client after which the service ends, and after which an unused workspace is closed."""
+"""Seconds without a client after which the service ends, and after which it closes an unused workspace."""
 MAX_CONNECTIONS: Final = 2000
 _MAX_LINE: Final = 32 * 1024 * 1024
-"""Bytes of a line of a relay."""
+"""Maximum bytes of a line from a relay."""
 _CHECK_SECONDS: Final = 10.0
 """Seconds between checks for unused workspaces and for the end of the idle time."""
 _DRAIN_SECONDS: Final = 2.0
-"""Seconds in which short requests can be answered after the service was stopped."""
+"""Seconds in which short requests are still answered after the service was stopped."""
 _SERVED: Final[
     Mapping[tuple[str, str], Callable[[ServedWorkspace, ServiceRequest, Connection], Awaitable[None]]]
 ] = {
@@ -42,7 +42,7 @@ _SERVED: Final[
     ("GET", "/http"): serve_http,
     ("GET", "/use"): hold,
 }
-"""What clients ask of a workspace, by method and path."""
+"""The handlers of clients' requests to a workspace, by method and path."""
 _log = logging.getLogger("watchroom.service")
 
 
@@ -76,8 +76,8 @@ class Service:
         self._began = self._used = time.monotonic()
 
     async def run(self) -> bool:
-        """Serve until the service is stopped or idle. Return False if another service of this user runs.
-        Raises OSError, `LocksUnsupported`."""
+        """Serve until the service is stopped or idle. Return False if another service of this user is
+        running. Raises OSError, `LocksUnsupported`."""
         folder = await run_in_thread(make_runtime_folder)
         lock = ProcessLock(os.path.join(folder, LOCK), self._platform)
         try:
@@ -91,7 +91,7 @@ class Service:
         return True
 
     async def _serve(self, path: str) -> None:
-        # The lock is held, so a socket here belongs to a service that has died.
+        # This process holds the lock, so an existing socket belongs to a dead service.
         with suppress(FileNotFoundError):
             os.unlink(path)
         server = await asyncio.start_unix_server(self._accept, path, limit=_MAX_LINE, backlog=512)
@@ -101,7 +101,7 @@ class Service:
         try:
             await self._watch_idle_time()
         finally:
-            # New clients find no service, and start one once the lock is free.
+            # New clients find no service. They start one once the lock is free.
             os.unlink(path)
             server.close()
             if self._connections:
@@ -124,7 +124,7 @@ class Service:
             await self._workspaces.close_unused(self._idle_seconds)
 
     def stop(self) -> None:
-        """Stop the service. Clients that wait for an answer ask the next service again."""
+        """Stop the service. Clients that wait for an answer repeat their request to the next service."""
         self._stopping.set()
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -181,7 +181,7 @@ class Service:
             raise BadRequest(409, "no workspace")
         opening = asyncio.ensure_future(self._workspaces.get(root))
         if request.path == "/hook":
-            # A large journal takes a while to open.
+            # Opening a large journal takes a while.
             await connection.wait_with_beats(opening)
         served = await opening
         with served.in_use():
@@ -218,7 +218,7 @@ async def _refuse(connection: Connection, status: int, said: str) -> None:
 
 
 def _is_newer(request: ServiceRequest, own: str) -> bool:
-    """Return whether the client of ``request`` is of a newer version than ``own``."""
+    """Return whether the client of ``request`` has a newer version than ``own``."""
     protocol = request.get("protocol")
     is_other_protocol = protocol.isdecimal() and int(protocol) > PROTOCOL
     given = request.get("version")
@@ -226,11 +226,11 @@ def _is_newer(request: ServiceRequest, own: str) -> bool:
 
 
 def _order(version: str) -> tuple[tuple[int, ...], bool]:
-    """Return a key that orders versions such as 0.3.0.dev0 before 0.3.0."""
+    """Return a sort key for versions. 0.3.0.dev0 comes before 0.3.0."""
     numbers = re.findall(r"\d{1,9}", version.partition("dev")[0])
     return tuple(map(int, numbers)), "dev" not in version
 
 
 def _load_protocol() -> None:
-    """Load the server of the Model Context Protocol, which takes half a second, before a client needs it."""
+    """Load the server of the Model Context Protocol before a client needs it. This takes half a second."""
     import watchroom.serving.stdio  # noqa: F401

@@ -1,4 +1,4 @@
-"""The workspaces that the service has open, and the attendants of their clients."""
+"""The open workspaces of the service, and the attendants of their clients."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from watchroom.workspace import Workspace
 
 _MAX_WORKSPACES: Final = 200
 _MAX_ATTENDANTS: Final = 1000
-"""Attendants of a workspace. One client can have several, by the agents that its hooks name."""
+"""Maximum number of attendants of a workspace. One client can have several, if its hooks name several
+agents."""
 _MAX_ENDED: Final = 1000
-"""Sessions of ended clients that are remembered for each workspace."""
+"""Maximum number of sessions of ended clients that are remembered for each workspace."""
 _log = logging.getLogger("watchroom.service")
 
 
@@ -32,7 +33,7 @@ class ServedWorkspace:
         self.workspace = workspace
         self._identity = _identify(workspace)
         self.uses = 0
-        """Connections that need the workspace."""
+        """The number of connections that need the workspace."""
         self._used = time.monotonic()
         self.attendants: list[Attendant] = []
         self._attending = asyncio.Lock()
@@ -40,7 +41,7 @@ class ServedWorkspace:
         self._watchers: set[asyncio.Task[None]] = set()
 
     def was_replaced(self) -> bool:
-        """Return whether another workspace is in the folder now, such as that of a new clone."""
+        """Return whether the folder now contains another workspace, such as the workspace of a new clone."""
         found = _identify(self.workspace)
         return found is not None and found != self._identity
 
@@ -50,7 +51,7 @@ class ServedWorkspace:
         return self.uses > 0 or bool(self.attendants)
 
     def is_unused_for(self, seconds: float) -> bool:
-        """Return whether nobody has needed the workspace for ``seconds``."""
+        """Return whether the workspace has been unused for ``seconds``."""
         if self.is_used:
             self.note_use()
         return time.monotonic() - self._used >= seconds
@@ -71,13 +72,14 @@ class ServedWorkspace:
     async def attend(
         self, pid: int, client: str, agents: Sequence[str], *, is_strict: bool
     ) -> Attendant | None:
-        """Return the attendant of the ``client`` that started the process ``pid``, a new one if it has none.
+        """Return the attendant of the ``client`` that started the process ``pid``. Create it if the client
+        has none.
 
-        - ``agents``: the client works as one of these; empty: as an agent of its own, also if another client
-          has started it
-        - ``is_strict``: as for `Attendant`
+        - ``agents``: the client works as one of these agents. Empty: it works as its own agent, even if
+          another client has started it
+        - ``is_strict``: see `Attendant`
 
-        None if the client is not known, has ended, or is one too many. Raises `UnknownAgent`.
+        None if the client is unknown, has ended, or exceeds the limit. Raises `UnknownAgent`.
         """
         platform = self.workspace.platform
         async with self._attending:
@@ -109,7 +111,7 @@ class ServedWorkspace:
             del self._ended[next(iter(self._ended))]
 
     def has_ended(self, session_id: str) -> bool:
-        """Return whether the client of the session has ended here. Its end is recorded."""
+        """Return whether this process has recorded the end of the session's client."""
         return session_id in self._ended
 
     async def close(self) -> None:
@@ -125,7 +127,7 @@ class ServedWorkspace:
 
 
 def _identify(workspace: Workspace) -> tuple[int, int] | None:
-    """Return device and inode of the control folder of ``workspace``, None if it is gone."""
+    """Return device and inode of the control folder of ``workspace``, None if it was removed."""
     try:
         found = os.stat(os.path.join(workspace.root, CONTROL))
     except OSError:
@@ -143,7 +145,7 @@ class ServedWorkspaces:
         self._on_open = on_open
         self._open: dict[str, ServedWorkspace] = {}
         self._turns: dict[str, tuple[asyncio.Lock, int]] = {}
-        """For each place that is opened or closed, its lock and the number of those who want it."""
+        """For each place that is being opened or closed, its lock and the number of waiting tasks."""
 
     @property
     def all(self) -> list[ServedWorkspace]:
@@ -169,7 +171,7 @@ class ServedWorkspaces:
 
     @asynccontextmanager
     async def _turn(self, place: str) -> AsyncIterator[None]:
-        """Open or close ``place`` within the context, as the only one."""
+        """Open or close ``place`` within the context, exclusively."""
         lock, count = self._turns.get(place, (asyncio.Lock(), 0))
         self._turns[place] = lock, count + 1
         try:
@@ -204,11 +206,11 @@ class ServedWorkspaces:
         return True
 
     async def close_unused(self, seconds: float) -> None:
-        """Close the workspaces that nobody has needed for ``seconds``, and those that were removed."""
+        """Close the workspaces that have been unused for ``seconds``, and the removed workspaces."""
         for place, served in [*self._open.items()]:
             is_there = await run_in_thread(os.path.isdir, os.path.join(served.workspace.root, CONTROL))
             async with self._turn(place):
-                # A client that comes meanwhile waits for its turn, and opens the workspace again.
+                # A client that arrives in the meantime waits for its turn, and opens the workspace again.
                 if served.is_unused_for(seconds) or not is_there:
                     del self._open[place]
                     await served.close()

@@ -1,5 +1,4 @@
-"""A simulated client: it changes files as Claude Code and Codex do, between the hooks that ask and those that
-report."""
+"""A simulated client. Like Claude Code and Codex, it calls hooks before and after each change of a file."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ class SimulatedClient:
     """The client of ``agent``, in ``folder``. For use on one event loop.
 
     - ``client``: ``claude`` or ``codex``.
-    - ``random``: how many tokens each request to the model takes.
+    - ``random``: the generator for the number of tokens of each request to the model.
     """
 
     def __init__(
@@ -62,7 +61,7 @@ class SimulatedClient:
         await self._hook(PROMPT, prompt=text)
 
     async def say(self, text: str) -> None:
-        """Have the model say ``text``, as the client's transcript reports it."""
+        """Report ``text`` as a message of the model, in the client's transcript."""
         name, used = next(self._messages), self._random.randint(60, 400)
         given = self._random.randint(2_000, 6_000)
         session = await run_in_thread(self._attachment.find_session, self._event(STOP))
@@ -121,7 +120,8 @@ class SimulatedClient:
         await self._report("Write", call, given, result)
 
     async def rewrite(self, name: str, old: str, new: str) -> None:
-        """Write the whole file ``name`` as the agent read it, with ``new`` in place of ``old``."""
+        """Write the whole file ``name`` with the text that the agent read, but with ``new`` instead of
+        ``old``."""
         await self.write(name, self._read[name].replace(old, new))
 
     async def run(self, command: str) -> None:
@@ -155,14 +155,14 @@ class SimulatedClient:
                 continue
             after = file.text if file.kind == "add" else apply_update(file, self._text(file.path))
             if after is None:
-                # Codex fires no hook after a patch that failed.
+                # Codex calls no hook after a failed patch.
                 return
             self._write(file.path, after)
         await self._report("apply_patch", call, given, "Success.")
 
     async def stop(self) -> str:
-        """End the turn. Return what begins the next one: Claude Code waits for what people write, Codex waits
-        for its terminal, so that this is empty."""
+        """End the turn. Return the prompt of the next turn. Claude Code waits for people's messages. For
+        Codex, which waits at its terminal, the result is empty."""
         answer = await self._hook(STOP, may_wait=True)
         return answer.error or str((answer.said or {}).get("reason", ""))
 
@@ -196,7 +196,7 @@ class SimulatedClient:
 
     def _event(self, name: str, **more: Json) -> dict[str, Json]:
         event = {"hook_event_name": name, "session_id": self._session, "cwd": str(self._folder), **more}
-        # As events come from a client.
+        # The events have the form in which a client sends them.
         parsed: dict[str, Json] = json.loads(json.dumps(event))
         return parsed
 

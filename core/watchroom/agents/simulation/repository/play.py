@@ -20,23 +20,24 @@ from watchroom.workspace import Workspace
 
 _FIRST_PAUSE: Final = (0.2, 2.0)
 _PAUSE: Final = (1.5, 3.5)
-"""Seconds before each step, from and to."""
+"""Minimum and maximum seconds before each step."""
 _READING_SHARE: Final = 0.5
-"""The share of these seconds before a file is read."""
+"""The pause before a file is read, as a fraction of the pause before other steps."""
 _POLL_SECONDS: Final = 0.02
-"""How often it is asked whether a turn has ended: the hook that ends it can wait for hours."""
+"""Seconds between checks whether a turn has ended: the hook that ends it can wait for hours."""
 _END_SECONDS: Final = 5.0
-"""How long a client has to end."""
+"""Timeout for the end of a client, in seconds."""
 
 
 class RepositorySimulation:
     """Simulated clients at work in a repository. Methods can be called from any thread.
 
-    - ``workspace``: that of the repository, which this process keeps. All agents of the story are registered.
-    - ``folder``: the working tree, as `make_repository` made it.
-    - ``seed``: decides the length of pauses, default 0.
+    - ``workspace``: the workspace of the repository, which this process keeps. All agents of the story must
+      be registered.
+    - ``folder``: the working tree, created by `make_repository`.
+    - ``seed``: the seed for the lengths of pauses, default 0.
     - ``speed``: divides all pauses, default 1: the story takes less than a minute. 0: no pauses.
-    - ``on_end``: called once the story is over, with a text about what is left to do. Default: nothing.
+    - ``on_end``: called once the story is over, with a text about the remaining work. Default: no callback.
 
     As a context manager it starts and stops. Raises ValueError if ``speed`` is negative.
     """
@@ -66,7 +67,7 @@ class RepositorySimulation:
 
     @property
     def errors(self) -> tuple[str, ...]:
-        """Why workers have failed."""
+        """The errors of failed workers."""
         return tuple(self._errors)
 
     def start(self) -> None:
@@ -80,7 +81,7 @@ class RepositorySimulation:
         return self._is_told.wait(seconds)
 
     def stop(self) -> None:
-        """End all clients, each after its present call, and wait for that."""
+        """End all clients after their current calls, and wait for that."""
         self._stopped.set()
         if self._thread.ident is not None:
             self._thread.join()
@@ -111,7 +112,7 @@ class RepositorySimulation:
         await asyncio.wait(lives)
 
     async def _note_end(self, told: list[asyncio.Event]) -> None:
-        """Write to the people what is left to do, once all have told their part."""
+        """Send people a message about the remaining work, once all workers have finished."""
         for each in told:
             await each.wait()
         ending = self._say("ending")
@@ -131,7 +132,7 @@ class RepositorySimulation:
             reason = f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
             self._errors.append(f"{worker.id}: {reason}")
         finally:
-            # Nobody waits for a worker that has ended.
+            # No step may wait for an ended worker.
             for move in worker.moves:
                 if move.id:
                     self._over[move.id].set()
@@ -161,7 +162,7 @@ class RepositorySimulation:
             raise
 
     async def _stop(self, client: SimulatedClient, is_told: asyncio.Event) -> str:
-        """End the turn, and return what begins the next one. Its hook can wait for that."""
+        """End the turn, and return the prompt of the next turn. The turn's last hook can wait for it."""
         stopping = asyncio.ensure_future(client.stop())
         try:
             while not (stopping.done() or await client.is_idle()):

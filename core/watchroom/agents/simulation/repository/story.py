@@ -1,6 +1,6 @@
-"""The story of the demo in a repository: its commits, and what each agent does.
+"""The story of the demo in a repository: its commits, and the steps of each agent.
 
-Its file is beside the scenarios, and has a format of its own.
+Its file is beside the scenarios, and has its own format.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from watchroom.features.trees.git_process import run_git
 from watchroom.texts import Language
 
 NAME: Final = "repository"
-"""The name by which `watchroom demo` plays it."""
+"""The name of the story for `watchroom demo`."""
 PERSON: Final = "person"
-"""The id of the worker who has no client, and edits files by hand."""
+"""The id of the worker without a client, who edits files directly."""
 _FILE: Final = Path(__file__).parent.parent / "scenarios" / "repository.toml"
 _IDENTITY: Final = {"user.name": "demo", "user.email": "demo@watchroom.invalid"}
 _SETTINGS: Final = {**_IDENTITY, "commit.gpgSign": "false", "core.autocrlf": "false"}
@@ -41,14 +41,14 @@ class Commit(_Part):
 class Move(_Part):
     """A step of a worker.
 
-    - ``kind``: the call that the client makes by its own tool.
-    - ``id``: a name for other moves.
-    - ``after``: the moves that have to be over before this one starts.
-    - ``say``: the key of what the agent says before the call; empty for nothing.
-    - ``path``: of the file.
-    - ``old``, ``new``: ``edit`` replaces this passage. ``write`` replaces it in the text that the agent read,
-      and writes the whole text.
-    - ``text``: of a new file, or the patch.
+    - ``kind``: the call of the client's own tool.
+    - ``id``: a name to which other moves refer.
+    - ``after``: the moves that must end before this move starts.
+    - ``say``: the key of the agent's text before the call; empty for none.
+    - ``path``: the path of the file.
+    - ``old``, ``new``: the passage and its replacement. ``edit`` replaces it in the file. ``write`` replaces
+      it in the text that the agent read, and writes the whole text.
+    - ``text``: the text of a new file, or the patch.
     - ``command``: the command line of ``run``.
     """
 
@@ -67,8 +67,8 @@ class Worker(_Part):
     """An agent, or the person.
 
     - ``client``: the name of the agent's client; empty for the person.
-    - ``task``, ``done``: the keys of the agent's prompt, and of its last words.
-    - ``moves``: its steps, in this order.
+    - ``task``, ``done``: the keys of the agent's prompt, and of its last message.
+    - ``moves``: its steps, in order.
     """
 
     id: str
@@ -85,7 +85,7 @@ class Translation(_Part):
 
 
 class Story(_Part):
-    """What happens in the repository. ``texts``: what workers say, by key; ``zh`` has them in Chinese."""
+    """The events in the repository. ``texts``: the texts of workers by key; ``zh`` has them in Chinese."""
 
     commits: tuple[Commit, ...] = Field(alias="commit")
     workers: tuple[Worker, ...] = Field(alias="agent")
@@ -94,11 +94,11 @@ class Story(_Part):
 
     @property
     def agents(self) -> list[Agent]:
-        """The agents, to be registered."""
+        """The agents to register."""
         return [Agent(each.id) for each in self.workers if each.client]
 
     def say(self, key: str, language: Language) -> str:
-        """Return the text of ``key``; empty without a key."""
+        """Return the text for ``key``; empty if the key is empty."""
         if not key:
             return ""
         return (self.zh.texts if language == "zh" else self.texts)[key]
@@ -111,7 +111,7 @@ class Story(_Part):
 
 @cache
 def load_story() -> Story:
-    """Return the story."""
+    """Load the story from its file."""
     return Story.model_validate(validation.parse_toml(_FILE.read_text(encoding="utf-8")))
 
 

@@ -1,10 +1,10 @@
-"""The runtime: it runs an agent step by step, records each step, and asks people where the agent needs them
+"""The runtime: it runs an agent step by step, records each step, and sends the agent's requests to people
 (RUN).
 
-An `AgentProgram` decides the next `Instruction`; `ChatAgent` is the usual one. `AgentRuntime` carries an
+An `AgentProgram` decides the next `Instruction`; `ChatAgent` is the usual program. `AgentRuntime` carries an
 instruction out and returns events and a new `AgentState`. A `Session` commits each step as a row and obeys
-what people send; `Sessions` begins and resumes sessions. `waiting` waits for people, and `approvals` checks
-that a person gave an approval before its call runs. Start reading in `agent`, `runtime` and `session`.
+people's instructions; `Sessions` begins and resumes sessions. `waiting` waits for people, and `approvals`
+checks that a person gave an approval before its call runs. Start reading in `agent`, `runtime` and `session`.
 """
 
 from __future__ import annotations

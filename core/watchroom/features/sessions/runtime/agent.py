@@ -1,4 +1,4 @@
-"""What an agent decides to do next: one instruction a step."""
+"""The instructions with which an agent decides its next step, one per step."""
 
 from __future__ import annotations
 
@@ -110,17 +110,16 @@ class CallOrigin:
 class AgentTool:
     """A tool for models and the runtime.
 
-    - ``name``, ``definition``: what a model is offered, in the ``openai`` dialect.
+    - ``name``, ``definition``: the tool as it is offered to a model, in the ``openai`` dialect.
     - ``run``: receives the arguments and the `CallOrigin`, and returns JSON or an awaitable of JSON.
-    - ``repeatable``: whether running a call twice does no harm.
-    - ``recovers``: whether the tool finds out, by the key of the origin, the outcome of a call that was
-      started before. Such a tool also compares ``CallOrigin.approved`` when it writes, and raises
-      `ApprovalOutdated`.
+    - ``repeatable``: whether a call can safely run twice.
+    - ``recovers``: whether the tool can find the outcome of an earlier start of the call by the origin's key.
+      Such a tool also compares ``CallOrigin.approved`` when it writes, and raises `ApprovalOutdated`.
     - ``writes_as``: the name of a tool with the same effect, whose policy also applies to this one.
-    - ``checksum``: returns a checksum of what a call would act on now. If it changes after an approval, the
-      call is not run and people are asked again. It runs in a thread.
-    - ``policy``: returns the decision of the workspace's policy on a call. The tool refuses what that denies.
-      It runs in a thread. Default: the policy decides by the tool's name.
+    - ``checksum``: returns a checksum of the current data that a call would act on. If it changes after an
+      approval, the call is not run and people are asked again. It runs in a thread.
+    - ``policy``: returns the decision of the workspace's policy on a call. The tool refuses a call that the
+      policy denies. It runs in a thread. Default: the policy decides by the tool's name.
     """
 
     name: str
@@ -137,14 +136,15 @@ Tool: TypeAlias = AgentTool | ToolFunction
 
 
 class LiveToolsSnapshot(NamedTuple):
-    """What a model gets beside its messages: ``tools``, and a view as text (``shown``), empty for none."""
+    """The additions to the messages for a model: ``tools``, and a view as text (``shown``), empty for
+    none."""
 
     tools: tuple[AgentTool, ...]
     shown: str = ""
 
 
 class LiveTools(Protocol):
-    """Tools that appear and disappear while an agent works, with a view of what they act on."""
+    """Tools that appear and disappear while an agent works, with a view of the data they act on."""
 
     def snapshot(self) -> LiveToolsSnapshot:
         """Refresh and return the tools and the view. Called in a thread before each request to the model."""
@@ -155,10 +155,10 @@ class LiveTools(Protocol):
         ...
 
     def condense(self, tool: str, content: str, *, is_newest: bool) -> str:
-        """Return the short form of ``content``, a result of ``tool``, for the model beside the view.
+        """Return ``content``, a result of ``tool``, in short form, because the model also gets the view.
 
-        ``is_newest``: the model has not answered since. Return ``content`` if the tool is not one of these.
-        The result depends only on the arguments. Must be fast.
+        ``is_newest``: the model has not answered since the result. Return ``content`` if the tool is not a
+        live tool. The result depends only on the arguments. Must be fast.
         """
         ...
 
@@ -166,8 +166,9 @@ class LiveTools(Protocol):
 class AgentProgram(Protocol):
     """Decides what an agent does next.
 
-    It may also have ``executors`` (by kind of instruction) and a ``model_runtime``, which override those of
-    the configuration. It may have ``policies``: the stricter one of these and the configuration's applies.
+    It may also have ``executors`` (by kind of instruction) and a ``model_runtime``, which override the
+    configuration. It may have ``policies``. Of these and the configuration's policies, the stricter policy
+    applies.
     """
 
     @property
@@ -202,7 +203,7 @@ DEFAULT_STEPS: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits at which a session is stopped. None is no limit.
+    """The limits at which a session is stopped. None means no limit.
 
     - ``steps``: default 1,000. The count restarts when a person resumes the session.
     - ``tokens``: estimated from the length of the texts if the provider does not report them.
@@ -222,7 +223,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """Which tools may be called: ``always``, ``never``, or if a person approves (``ask``).
+    """Whether tools may be called: ``always``, ``never``, or only if a person approves (``ask``).
 
     ``tools``: exceptions from ``default`` by tool name.
 
@@ -251,8 +252,8 @@ class RuntimeConfig:
     - ``model_runtime``, ``policies``, ``limits``: for every agent that runs with this configuration.
     - ``language``: the language of texts for models.
     - ``ask_timeout``: seconds that people have to answer if the agent sets no timeout; None for no limit.
-    - ``on_event``: called with each event, with streamed text as it arrives and with other events when their
-      step ends. Custom executors report what they stream themselves.
+    - ``on_event``: called with each event: streamed text as it arrives, other events when their step ends.
+      Custom executors report their own streamed text.
     - ``inline``: write rows on the event loop's thread, for a loop that runs only sessions.
     - ``ledger``, ``gate``, ``decide_policy``, ``clock``: for steps without a `Session`, which sets its own.
       ``decide_policy`` returns the policy's decision on a call, by tool and arguments, if the tool has no

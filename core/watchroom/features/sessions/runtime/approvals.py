@@ -1,4 +1,4 @@
-"""Check that a person gave the approvals in a session's state.
+"""Checks that a person gave the approvals in a session's state.
 
 Anyone who can write to the journal can write a step, so a step alone approves nothing. Before an approved
 call runs, the session's request and its valid answer are read again. The call must be exactly the approved
@@ -21,9 +21,9 @@ from watchroom.texts import Language
 
 
 class Approvals:
-    """The approvals of the session at ``path``, whose people were asked by ``requests``.
+    """The approvals of the session at ``path``. ``requests``: its requests to people.
 
-    ``language`` is that of the notices for the model.
+    ``language``: the language of the notices for the model.
     """
 
     def __init__(self, requests: Requests, path: str, language: Language) -> None:
@@ -31,9 +31,9 @@ class Approvals:
         self._path = path
         self._language = language
         self._calls_asked: AgentState | None = None
-        """The state in which people were asked about the calls that are approved now."""
+        """The state in which people were asked about the currently approved calls."""
         self._step_asked: AgentState | None = None
-        """The state in which people were asked about the step that is allowed over a budget."""
+        """The state in which people were asked about the step that is now allowed over a budget."""
         self._finished: frozenset[str] = frozenset()
 
     def remember(self, asked: AgentState) -> None:
@@ -65,10 +65,10 @@ class Approvals:
         return since
 
     def keep_confirmed(self, state: AgentState) -> AgentState:
-        """Return ``state`` with only those approvals that a person gave.
+        """Return ``state`` with only the approvals that a person gave.
 
-        The other calls are left to their policy: people are asked again where it needs their approval. A step
-        over a budget that nobody allowed is held again. Raise `JournalError`.
+        For the other calls, the policy decides again: people are asked again if it requires their approval. A
+        step over a budget that nobody allowed is held again. Raise `JournalError`.
         """
         if not has_approvals(state):
             return state
@@ -99,10 +99,10 @@ class Approvals:
     def _find_asked(
         self, records: Sequence[SessionRecord], newest: AgentState | None
     ) -> tuple[AgentState | None, int]:
-        """Return the state in which the request of the state ``newest`` was asked, and the row of its answer.
+        """Return the state that asked the request of the state ``newest``, and the row of the answer.
 
-        The state is the newest one before the answer, because no later row can change it. None if it asks
-        something else, or nobody answered.
+        The state is the newest state before the answer, because no later row can change it. None if that
+        state asks something else, or if nobody answered.
         """
         outcome = self._find_outcome(newest)
         if newest is None or outcome is None:
@@ -116,7 +116,7 @@ class Approvals:
         return asked, since
 
     def _find_outcome(self, asked: AgentState | None) -> RequestOutcome | None:
-        """Return how the request of the state ``asked`` ended, None where it approves nothing."""
+        """Return the outcome of the request of the state ``asked``, None if it approves nothing."""
         if asked is None or asked.asked is None:
             return None
         try:
@@ -128,7 +128,8 @@ class Approvals:
         return outcome
 
     def _apply_outcome(self, asked: AgentState | None) -> AgentState | None:
-        """Return the state after the answer to what ``asked`` asks, None where it approves nothing."""
+        """Return the state after the answer to the request of ``asked``, None if the answer approves
+        nothing."""
         outcome = self._find_outcome(asked)
         if asked is None or outcome is None or outcome.answer is None:
             return None
@@ -140,12 +141,12 @@ class Approvals:
 
 
 def has_approvals(state: AgentState) -> bool:
-    """Whether ``state`` says that a person approved of calls, or of the next step over a budget."""
+    """Whether ``state`` claims that a person approved calls, or the next step over a budget."""
     return bool(state.approved_tools_calling or state.approvals or state.granted_step == state.step_count)
 
 
 def replay(records: Iterable[SessionRecord]) -> Iterator[tuple[SessionRecord, AgentState]]:
-    """Yield each of ``records``, all those of a session, with the state after it."""
+    """Yield each of ``records``, all records of a session, with the state after it."""
     state: AgentState | None = None
     for record in records:
         text = record.text
@@ -160,7 +161,7 @@ def request_path(session: str, state: AgentState) -> str:
 
 
 def _asks_about_budget(state: AgentState) -> bool | None:
-    """Whether ``state`` asks about a budget, or else for the approval of calls; None if it asks neither."""
+    """Return True if ``state`` asks about a budget, False if it asks for the approval of calls, else None."""
     if state.asked is None:
         return None
     if budget_asked(state.asked) is not None:

@@ -45,18 +45,18 @@ ASK_PERSON: Final = "ask_person"
 
 
 _MISSPELT: Final = 0.9
-"""Similarity (0 to 1) from which an unknown name in the policies counts as a misspelt tool."""
+"""Similarity (0 to 1) above which an unknown name in the policies counts as a misspelt tool."""
 
 
 class ChatAgent:
     """Asks its model and runs the calls of its answers until it answers without a call.
 
     - ``tools``: offered to the model. `watchroom.features.sessions.runtime.tool` makes them from functions.
-    - ``model_runtime``: the model, default that of the `RuntimeConfig`.
+    - ``model_runtime``: default: the model of the `RuntimeConfig`.
     - ``system``: sent before the session's messages, and not recorded among them.
     - ``model``, ``options``: as in `ModelPayload`.
-    - ``policies``: which calls need an approval. People are asked about these together, after other calls
-      ran.
+    - ``policies``: which calls need an approval. People are asked about these calls together, after the other
+      calls ran.
     - ``asks``: whether the model has the tool `ASK_PERSON`.
     - ``live``: its view is sent after the messages. Its tools override ``tools`` of the same name, and their
       earlier results are sent in short form.
@@ -156,7 +156,7 @@ class ChatAgent:
 
 
 def _check_policies(policies: Policies, tools: Mapping[str, AgentTool], live: LiveTools | None) -> None:
-    """Raise `InvalidTool` if a policy's name is almost that of a tool. Other unknown names are accepted,
+    """Raise `InvalidTool` if a policy has almost the same name as a tool. Other unknown names are accepted,
     because they can name live tools or tools of another agent with the same policies."""
     for name in policies.tools:
         if name in tools or (live is not None and live.find(name) is not None):
@@ -229,8 +229,8 @@ def _build_ask_person(language: Language) -> AgentTool:
 class _MessageCondenser:
     """Returns the messages for the model with earlier results of live tools in short form.
 
-    The state keeps the whole results. The messages of the last session are cached, so that a turn of a long
-    session costs no more.
+    The state keeps the whole results. The messages of the last session are cached, so that turns of a long
+    session stay fast.
     """
 
     def __init__(self, live: LiveTools) -> None:

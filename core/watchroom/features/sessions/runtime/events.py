@@ -1,4 +1,4 @@
-"""The events of a session. Each step produces some; together they are the history of the session."""
+"""The events of a session. Each step produces events. All events together are the session's history."""
 
 from __future__ import annotations
 

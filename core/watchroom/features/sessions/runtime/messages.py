@@ -1,6 +1,6 @@
 """Messages of a session: system, user, assistant and tool messages.
 
-They are immutable, and their JSON is that of the chat completions API (RUN).
+They are immutable, and have the JSON format of the chat completions API (RUN).
 """
 
 from __future__ import annotations

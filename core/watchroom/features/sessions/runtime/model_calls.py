@@ -41,7 +41,7 @@ _BYTES_PER_TOKEN: Final = 4
 
 
 class ModelExecutor:
-    """Asks the model of ``agent``, default that of ``config``. ``policies`` decide which tools are
+    """Asks the model of ``agent``, default: the model of ``config``. ``policies`` decide which tools are
     offered."""
 
     def __init__(self, agent: AgentProgram, config: RuntimeConfig, policies: ToolPolicies) -> None:
@@ -99,7 +99,7 @@ class ModelExecutor:
         said = AssistantMessage(content=answer.content, tool_calls=answer.tool_calls)
         after = charged.with_messages(said).with_changes(incomplete_answers=0)
         if state.said_last != "tool":
-            # The failure before this answer was not that of a call.
+            # If the newest message is not a tool's result, the earlier failure was not a failed call.
             after = after.with_changes(errors_in_a_row=0)
         return StepResult(events=tuple(events), new_state=after)
 
@@ -167,13 +167,15 @@ def _find_problem(answer: ModelAnswer) -> Incompleteness | None:
 async def _charge(
     state: AgentState, used: Usage | None, payload: ModelPayload, events: Sequence[Event]
 ) -> AgentState:
-    """Return ``state`` with the usage of one request to a model: as its provider reports it (``used``), else
-    estimated from the payload and ``events``."""
+    """Return ``state`` with the usage of one request to a model.
+
+    ``used``: the usage as the provider reports it. Otherwise it is estimated from the payload and ``events``.
+    """
     is_counted = used is not None and used.tokens > 0
     counted = used if used is not None and is_counted else _estimate_usage(payload, events)
     total = total_of(counted)
     if not total.priced_by:
-        # The table of prices is slow to load.
+        # Loading the table of prices is slow.
         total = await run_in_thread(price_usage, total, counted.model or payload.model)
     spent = state.spent.with_usage(total)
     more = {

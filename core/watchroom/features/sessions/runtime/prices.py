@@ -9,7 +9,8 @@ from watchroom.features.sessions.runtime.models.protocol import Usage
 
 
 def price_usage(used: UsageTotal, model: str) -> UsageTotal:
-    """Return ``used`` of ``model`` with its cost: as the client reported it, else by the table.
+    """Return ``used`` of ``model`` with its cost: the cost that the client reported, else the cost by the
+    table.
 
     Tokens without a known price are unpriced, not free. Do not call it on an event loop, because the first
     call loads the table.

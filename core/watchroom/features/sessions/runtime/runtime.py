@@ -1,4 +1,4 @@
-"""The runtime of one agent: it takes steps and keeps no state of a session."""
+"""The runtime of one agent: it takes steps, and keeps no state of its sessions."""
 
 from __future__ import annotations
 
@@ -50,8 +50,9 @@ _WITHOUT_CALL: Final = frozenset(
 class AgentRuntime:
     """Takes steps of ``agent`` with ``config``.
 
-    Executors of the agent override those of ``config``, which override the built-in ones. One runtime can
-    take steps of many sessions concurrently. `Sessions` records steps as rows, which survive a crash.
+    Executors of the agent override executors of ``config``, and these override the built-in executors. One
+    runtime can take steps of many sessions concurrently. `Sessions` records steps as rows, which survive a
+    crash.
 
     Example::
 
@@ -85,8 +86,8 @@ class AgentRuntime:
         """Take the next step from ``state`` and return its events and the new state.
 
         ``tool_call``: run this call, which a person approved. Default: run an approved call of the state,
-        else ask the agent. A state that is paused or cancelled is returned unchanged, and so is one that
-        waits for a person if ``tool_call`` is None. Errors become events. Only a cancellation is raised.
+        else ask the agent. A paused or cancelled state is returned unchanged. So is a state that waits for a
+        person if ``tool_call`` is None. Errors become events. Only a cancellation is raised.
         """
         waits = state.status == "waiting_for_human_input" and tool_call is None
         if waits or state.status in ("paused", "cancelled"):
@@ -180,7 +181,7 @@ class AgentRuntime:
         return None if most is None else max(0.0, most - state.spent.seconds)
 
     def _finish_step(self, before: AgentState, result: StepResult, kind: str, seconds: float) -> StepResult:
-        """Return the finished step: events are part of the state, and time and calls are counted."""
+        """Return the finished step. Its events are part of the state, and its time and calls are counted."""
         after = result.new_state
         spent = after.spent.model_copy(
             update={

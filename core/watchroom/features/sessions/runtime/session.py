@@ -1,6 +1,7 @@
-"""A running session: it takes steps of its agent, commits each as a row, and obeys what people send.
+"""A running session: it takes steps of its agent, commits each step as a row, and obeys people's
+instructions.
 
-The version of each row makes sure that only one process runs a session. After a crash `Sessions.resume`
+The version of each row ensures that only one process runs a session. After a crash, `Sessions.resume`
 continues from the last row.
 """
 
@@ -63,7 +64,7 @@ class Session:
 
     Not thread-safe: use it on the event loop that runs it.
 
-    - ``threads``: the pool for blocking calls.
+    - ``threads``: the thread pool for blocking calls.
     - ``agent_id``: the registered agent. ``agent`` decides its steps.
     - ``state``: the state after the row ``last``.
 
@@ -112,7 +113,8 @@ class Session:
         self._inbox: list[SessionRecord] = []
         self._messages: deque[SessionRecord] = deque()
         self.first_row = 0
-        """Its first row. Instructions to the agent before this row are not for this session."""
+        """The first row of the session. Instructions to the agent before this row are not for this
+        session."""
         self._end_row: Row | None = None
         self._answers_at_end = 0
         self.on_waiting: Callable[[], None] | None = None
@@ -125,13 +127,13 @@ class Session:
         self._stream_timer: asyncio.TimerHandle | None = None
 
     def is_for_session(self, row: Row) -> bool:
-        """Return whether ``row``, sent to the agent, is for this session. Of rows before the session began,
-        only messages are."""
+        """Return whether ``row``, which was sent to the agent, is for this session. Of the rows before the
+        session began, only messages are."""
         return row.seq > self.first_row or row.tool == MESSAGE
 
     @property
     def last_processed(self) -> int:
-        """The newest row sent to the session that it has acted on."""
+        """The newest row to the session that it has processed."""
         return self._last_processed
 
     @property
@@ -142,7 +144,7 @@ class Session:
     async def run(self, *, stay: bool = False) -> AgentState:
         """Run until the session has ended (done, cancelled, or stopped by an error), and return the state.
 
-        Waits for people have no limit. ``stay``: also wait for messages when the session is done. Raise
+        ``stay``: when the session is done, wait for further messages. Waits for people have no timeout. Raise
         `SessionTaken` if another process took the session over.
         """
         while True:
@@ -186,8 +188,8 @@ class Session:
             self._signal.set()
 
     def end_agent(self, row: Row) -> None:
-        """Cancel the session, because ``row`` ended its agent. If the agent ended itself, its model gets one
-        more answer, whose calls are not run."""
+        """Cancel the session, because ``row`` ended its agent. If the agent ended itself, its model gives one
+        more answer. The calls in that answer are not run."""
         self._end_row = row
         self._answers_at_end = self._count_answers()
         self._signal.set()
@@ -215,8 +217,11 @@ class Session:
         self._messages.extend(waiting)
 
     async def load_approvals(self, records: Sequence[SessionRecord]) -> int | None:
-        """Take approvals only from answers that count, as `Approvals.load` does with all ``records`` of the
-        session. Return the row of the answer, None if nothing is approved. Raise `SessionTaken`."""
+        """Take approvals from valid answers only, as `Approvals.load` does.
+
+        ``records``: all records of the session. Return the row of the answer, None if nothing is approved.
+        Raise `SessionTaken`.
+        """
         if not has_approvals(self._state):
             return None
         since = await self._in_pool(self._approvals.load, records)
@@ -224,7 +229,7 @@ class Session:
         return since
 
     async def _drop_unconfirmed(self) -> None:
-        """Drop the approvals in the state that no person gave, and commit that as a step."""
+        """Drop the approvals that no person gave, and record this in a step."""
         if not has_approvals(self._state):
             return
         kept = await self._in_pool(self._approvals.keep_confirmed, self._state)
@@ -236,9 +241,9 @@ class Session:
         await self._commit_step(transitions.pause(self._state, row.actor), row)
 
     async def retry(self) -> None:
-        """Continue after an error, in the name of the person who resumed the session or wrote to it since.
+        """Continue after an error, on behalf of the person who resumed the session or wrote to it since.
 
-        Only people grant it more steps. An unverified message grants none.
+        Only a person's instruction restarts the count of steps. An unverified message does not.
         """
         words = (each.row for each in self._inbox if each.row.tool in (RESUME, MESSAGE) and each.is_verified)
         by = next((row.actor for row in words if row.kind == "human"), self.agent_id)
@@ -334,12 +339,12 @@ class Session:
         return self._end_row.actor != self.agent_id
 
     def _exceeds_final_answer(self) -> bool:
-        """Return whether the agent ended itself, and the next step would be more than its final answer."""
+        """Return whether the agent ended itself, and the next step would go beyond its final answer."""
         if self._end_row is None or self._state.status in ENDED:
             return False
         waits = self._state.status in ("waiting_for_human_input", "paused")
         if waits or self._state.incomplete_answers:
-            # The final answer may be incomplete.
+            # An incomplete answer also counts as the final answer.
             return True
         return self._count_answers() > self._answers_at_end and bool(self._state.open_calls)
 
@@ -412,7 +417,7 @@ class Session:
         return request_path(self.path, self._state)
 
     def _is_own_request(self) -> bool:
-        """Return whether this session made the request. One session asks for all that share a budget."""
+        """Return whether this session made the request. Sessions that share a budget share one request."""
         return self._request_path().startswith(f"{self.path}/")
 
     async def _apply_answer(self) -> bool:
@@ -435,8 +440,10 @@ class Session:
         return True
 
     async def _wait_for_signal(self, expires: int | None = None) -> bool:
-        """Wait until a message or an instruction arrives. Return False if none arrives before ``expires``
-        (nanoseconds since the epoch, None for no limit)."""
+        """Wait until a message or an instruction arrives. Return False if none arrives before ``expires``.
+
+        ``expires``: nanoseconds since the epoch, None for no limit.
+        """
         # `asyncio.wait_for` of Python 3.11 loses a cancellation that arrives together with the result.
         with suppress(TimeoutError):
             async with expiry(expires, self._zone.now):

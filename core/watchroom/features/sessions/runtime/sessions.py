@@ -1,4 +1,4 @@
-"""Begin, list and resume the sessions of a workspace."""
+"""Begins, lists and resumes the sessions of a workspace."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from watchroom.kernel.background import Background
 from watchroom.model import ENDED, Row, SessionStatus
 
 _THREADS: Final = 32
-"""Maximum number of rows that are written concurrently. Concurrent rows share a sync."""
+"""Maximum number of rows that are written concurrently. Concurrent writes share one sync of the disk."""
 
 
 class SessionHead(NamedTuple):
@@ -79,8 +79,8 @@ class Sessions:
         - ``session_id``: default a new id.
         - ``metadata``: kept in the state.
 
-        Raise `InvalidAgentId`, `UnknownAgent`, `InvalidSession`, `SessionExists`, and as
-        `create_initial_state` does.
+        Raise `InvalidAgentId`, `UnknownAgent`, `InvalidSession`, `SessionExists`, and the errors of
+        `create_initial_state`.
         """
         now = self._zone.now()
         number = new_session_id(now) if session_id is None else validation.check_session_id(session_id)
@@ -92,8 +92,10 @@ class Sessions:
             yield session
 
     def _write_first_row(self, agent_id: str, state: AgentState, title: str) -> Row:
-        """Write the first row. Messages that the agent's last session did not receive are for this session.
-        The first session of an agent gets the messages since the agent was created."""
+        """Write the first row. Messages that the agent's last session did not receive go to this session.
+
+        The first session of an agent gets the messages since the agent was created.
+        """
         last = self._zone.newest_step(validation.check_agent_id(agent_id))
         heard = self._zone.first_message_after(agent_id) if last is None else None
         if last is not None and parse_status(last) in ENDED:
@@ -108,9 +110,10 @@ class Sessions:
         """Continue a session after its last row, within the context. Parameters as for `begin`.
 
         Finished tool calls do not run again. Messages and instructions from the meantime are processed. A
-        session that an error stopped tries again. If a person resumed it or wrote to it since, the count of
-        steps restarts. A step by a process that still runs the session is refused. Raise `SessionNotFound`,
-        `InvalidAgentId`, `InvalidSession`. Raise `SessionTaken` if another process takes a step meanwhile.
+        session that was stopped by an error tries again. If a person resumed it or wrote to it since, the
+        count of steps restarts. Any other process that still runs the session can no longer write steps.
+        Raise `SessionNotFound`, `InvalidAgentId`, `InvalidSession`. Raise `SessionTaken` if another process
+        takes the next step first.
         """
         path = _path(agent_id, session_id)
         threads = self._threads_of(config)
@@ -122,7 +125,7 @@ class Sessions:
             if state.status in ENDED:
                 await run_to_completion(threads, self._zone.record_takeover, last)
             elif (taken := await session.take_over(last)) is not last:
-                # Later starts by the former process are refused.
+                # From here, starts of calls by the former process are refused.
                 until = taken.seq
             answered = await session.load_approvals(rows)
             since = since if answered is None else min(since, answered)
@@ -134,18 +137,18 @@ class Sessions:
             yield session
 
     async def has_controls(self, session: Session) -> bool:
-        """Return whether messages or instructions to ``session`` wait."""
+        """Return whether messages or instructions to ``session`` are waiting."""
         after = session.last_processed
         return bool(await run_to_completion(self._threads, self._find_controls, session, after))
 
     def _find_controls(self, session: Session, after: int) -> Sequence[SessionRecord]:
-        """Return what was sent to ``session`` after row ``after``, without messages that a client
-        received."""
+        """Return the messages and instructions to ``session`` after row ``after``, without messages that a
+        client received."""
         return [each for each in self._zone.controls(session.path, after) if self._is_for(session, each.row)]
 
     def _is_for(self, session: Session, row: Row) -> bool:
-        """Return whether ``row``, sent to the agent, is for ``session`` and was not handed over to a
-        client."""
+        """Return whether ``row``, which was sent to the agent, is for ``session`` and was not handed over to
+        a client."""
         return session.is_for_session(row) and not self._zone.is_handed_over(row)
 
     def list(self, agent_id: str = "") -> list[SessionHead]:
@@ -165,7 +168,7 @@ class Sessions:
         self._threads.shutdown()
 
     def _threads_of(self, config: RuntimeConfig | None) -> Executor:
-        """Return the pool in which a session with ``config`` writes its rows."""
+        """Return the thread pool in which a session with ``config`` writes its rows."""
         return INLINE if config is not None and config.inline else self._threads
 
     @asynccontextmanager
@@ -178,7 +181,10 @@ class Sessions:
         first: Row,
         last: Row,
     ) -> AsyncIterator[Session]:
-        """Make the session and deliver what is sent to it after its ``first`` row, and earlier messages."""
+        """Create the session, and deliver messages and instructions to it.
+
+        ``first``: the session's first row. Of the rows before it, only messages are delivered.
+        """
         path = session_path(agent_id, state.session_id)
         threads = self._threads_of(config)
         used = config or RuntimeConfig()
@@ -196,7 +202,7 @@ class Sessions:
 
         end = self._background.subscribe((agent_id, path), take)
         try:
-            # Deliver what was sent before the subscription.
+            # Deliver the rows from before the subscription.
             after = parse_processed_rows(last)[0]
             for control in await run_to_completion(threads, self._find_controls, session, after):
                 session.deliver(control)
@@ -220,7 +226,7 @@ def parse_status(row: Row) -> SessionStatus:
 
 
 def new_session_id(now: int) -> str:
-    """Return a unique id for a session that begins ``now`` (nanoseconds since the epoch). Ids sort by
+    """Return a unique id for a session that begins at ``now`` (nanoseconds since the epoch). Ids sort by
     time."""
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now // 1_000_000_000))}-{os.urandom(4).hex()}"
 

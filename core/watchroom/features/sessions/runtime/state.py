@@ -44,7 +44,7 @@ from watchroom.model import SessionStatus, timestamp
 
 
 class Spent(Frozen):
-    """What a session has used.
+    """The usage of a session.
 
     - ``input_tokens``: without tokens from a cache
     - ``estimated_tokens``: tokens that no provider counted, estimated from the lengths of texts
@@ -89,13 +89,13 @@ class AgentState(Frozen):
     TypeError.
 
     - ``pending_tools_calling``: calls that wait for a person; ``approved_tools_calling``: calls that run next
-    - ``approvals``: the approved calls as people were asked about them
+    - ``approvals``: the approved calls, as they were shown to people
     - ``asked``: the open request to a person, None for none
-    - ``paused_from``: the status to return to after a pause
-    - ``granted_from``: the step from which the step limit and budgets of steps count
-    - ``granted_step``: the step that a person allows although a budget is used up, -1 for none
+    - ``paused_from``: the status before the pause
+    - ``granted_from``: the step at which the count for the step limit and step budgets begins
+    - ``granted_step``: the step that a person allows despite a used-up budget, -1 for none
     - ``errors_in_a_row``: consecutive turns in which a call failed; ``failed_turn``: the message of the last
-      of them, -1 for none
+      such turn, -1 for none
     - ``incomplete_answers``: consecutive answers of the model that were cut off or empty
     """
 
@@ -128,7 +128,7 @@ class AgentState(Frozen):
         return self.model_copy(update=changes)
 
     def with_messages(self, *new: Message) -> Self:
-        """Return a copy with the messages ``new`` at the end."""
+        """Return a copy with the messages ``new`` appended."""
         return self.with_changes(messages=(*self.messages, *new))
 
     @property
@@ -143,7 +143,7 @@ class AgentState(Frozen):
         return ()
 
     def asked_call(self, call: ToolCall) -> PendingCall | None:
-        """Return ``call`` as a person was asked about it, None if nobody was asked."""
+        """Return ``call`` as it was shown to a person, None if nobody was asked about it."""
         waiting = self.asked.calls if self.asked is not None else ()
         return next((each for each in (*self.approvals, *waiting) if each.id == call.id), None)
 
@@ -206,8 +206,8 @@ def create_initial_state(
     """Return the initial state of the session ``session_id``.
 
     - ``messages``: messages, or mappings with ``role`` and ``content``
-    - ``metadata``: kept as it is
-    - ``now``: the start in nanoseconds since the epoch, None for the current time of this machine
+    - ``metadata``: kept unchanged
+    - ``now``: the start time in nanoseconds since the epoch, default the current time of this machine
 
     Raises pydantic's `ValidationError` if a message or the metadata has another shape.
     """
@@ -230,7 +230,7 @@ def call_key(state: AgentState, call: ToolCall) -> str:
     if turn is not None and call.id in {each.id for each in state.open_calls}:
         at, place = turn
         return f"{state.session_id}/{at}/{place}"
-    # No model made the call, so the number of its earlier results makes the key unique.
+    # No model made the call, so the number of its earlier results is part of the key.
     made = sum(isinstance(each, ToolMessage) and each.tool_call_id == call.id for each in state.messages)
     return f"{state.session_id}/-/{call.id}/{made}"
 

@@ -15,7 +15,7 @@ from watchroom.model import MAX_TEXT_BYTES, Json
 from watchroom.texts import Language
 
 _MOST_REASON: Final = 500
-"""Characters of the text of a tool's or an agent's own exception that are kept."""
+"""Maximum characters that are kept of the text of a tool's or an agent's own exception."""
 
 
 def fail_step(
@@ -28,8 +28,8 @@ def fail_step(
 
 
 def describe_error(error: BaseException, language: Language) -> ErrorInfo:
-    """Return ``error`` as a record in ``language``. Other errors than `WatchroomError` are recorded by type
-    and text."""
+    """Return ``error`` as a record in ``language``. Errors that are not a `WatchroomError` are recorded by
+    type and text."""
     if isinstance(error, WatchroomError):
         return ErrorInfo(
             code=error.code, message=error.message(language), suggestion=error.suggestion(language)
@@ -38,7 +38,7 @@ def describe_error(error: BaseException, language: Language) -> ErrorInfo:
 
 
 def wrap_tool_error(tool: str, error: BaseException) -> WatchroomError:
-    """Return ``error``, which ``tool`` raised, as a `WatchroomError`, default `ToolFailed`."""
+    """Return ``error``, raised by ``tool``, as a `WatchroomError`, default `ToolFailed`."""
     return error if isinstance(error, WatchroomError) else ToolFailed(tool=tool, reason=_format_error(error))
 
 

@@ -1,7 +1,7 @@
-"""Encode the runtime's states as the content of rows, and decode them. Pure.
+"""Encodes the runtime's states as the content of rows, and decodes them. Pure.
 
-The format is that of `watchroom.features.sessions.rows`. Consecutive pieces of streamed text are one entry.
-The final state in ``done`` is left out, because it is the state itself.
+`watchroom.features.sessions.rows` defines the format. Consecutive pieces of streamed text are one entry. The
+final state in ``done`` is left out, because it is the state itself.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def decode_initial_state(text: str) -> AgentState:
 
 def encode_step(before: AgentState, after: AgentState) -> str:
     """Return the content of the row of the step from ``before`` to ``after``. The events of ``after`` begin
-    with those of ``before``."""
+    with the events of ``before``."""
     kept = _common_length(before.messages, after.messages)
     changed = {name for name in _FIELDS if getattr(before, name) != getattr(after, name)}
     return encode_record(
@@ -77,7 +77,7 @@ def apply_encoded_step(before: AgentState, text: str) -> AgentState:
 
 
 def _unpack_events(packed: Iterable[Mapping[str, Any]], after: AgentState) -> list[Event]:
-    """Return the events of a record. ``after`` is the state that they led to."""
+    """Return the events of a record. ``after``: the state after these events."""
     events: list[Event] = []
     for each in packed:
         if "chunks" in each:
@@ -108,7 +108,7 @@ def _pack_events(events: Sequence[Event]) -> list[dict[str, Json]]:
 
 
 def _common_length(before: Sequence[Message], after: Sequence[Message]) -> int:
-    """Return how many messages at the start are the same."""
+    """Return the number of equal messages at the start."""
     if after[: len(before)] == before:
         return len(before)
     return next(
@@ -117,12 +117,14 @@ def _common_length(before: Sequence[Message], after: Sequence[Message]) -> int:
 
 
 _MAX_CHARACTERS: Final = 200
-"""Length of a row's message."""
+"""Maximum characters of a row's message."""
 
 
 def summarize_step(before: AgentState, result: StepResult) -> str:
-    """Return one line about ``result``, the step after the state ``before``: the model's text or calls, a
-    tool's name, a question or an answer."""
+    """Return one line about ``result``, the step after the state ``before``.
+
+    The line has the model's text or calls, a tool's name, a question or an answer.
+    """
     for event in reversed(result.events):
         text = _describe_event(before, result.new_state, event)
         if text:
@@ -180,7 +182,7 @@ def step_detail(
 
 
 def used_in_step(before: AgentState, result: StepResult) -> UsageRecord | None:
-    """Return what ``result``, the step after the state ``before``, used; None if it asked no model."""
+    """Return the usage of ``result``, the step after the state ``before``; None if it asked no model."""
     was, now = before.spent, result.new_state.spent
     if now.model_calls == was.model_calls:
         return None
@@ -210,7 +212,7 @@ def _describe_named_call(call: ToolCall) -> str:
 
 
 def parse_processed_rows(row: Row) -> tuple[int, tuple[int, ...]]:
-    """Return from ``row``, a step, the newest row that the session had acted on, and the rows of the messages
+    """Return the newest row that the session had processed at the step ``row``, and the rows of the messages
     that were still waiting."""
     heard, waiting = row.detail.get("heard"), row.detail.get("waiting")
     numbers = waiting if isinstance(waiting, list) else []

@@ -1,4 +1,4 @@
-"""Run blocking calls in threads, and await them on the event loop."""
+"""Runs blocking calls in threads, and awaits them on the event loop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _MAX_IDLE: Final = 32
-"""Threads that are kept for the next job."""
+"""Maximum number of idle threads that are kept."""
 
 
 class _Workers:
@@ -75,11 +75,11 @@ async def run_in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwa
 
 
 class _InlineExecutor(Executor):
-    """A marker for calls without a thread."""
+    """A marker that stands for calls without a thread."""
 
 
 INLINE: Final[Executor] = _InlineExecutor()
-"""In place of a pool: call functions immediately, on the thread of the event loop."""
+"""Replaces a thread pool: functions are called immediately, on the thread of the event loop."""
 
 
 async def run_to_completion(
@@ -114,7 +114,7 @@ def call_soon_threadsafe(loop: asyncio.AbstractEventLoop, function: Callable[[],
 
 
 def is_task_cancelled() -> bool:
-    """Return whether the current task was cancelled. Without that, a CancelledError is an ordinary error."""
+    """Return whether the current task was cancelled. If not, a CancelledError is an ordinary error."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

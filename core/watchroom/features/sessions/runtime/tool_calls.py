@@ -131,7 +131,7 @@ class RequestExecutor:
     ) -> StepResult:
         """Ask people again about the approved ``call``, because it would now write something else.
 
-        The request includes the other calls that still wait. ``notice``: what was said with the first
+        The request includes the other calls that still wait. ``notice``: the person's message with the first
         approval.
         """
         others = state.asked.calls if state.asked is not None else ()
@@ -190,13 +190,13 @@ class RequestExecutor:
         return StepResult(events=(event(**asked, session_id=state.session_id),), new_state=waiting)
 
     def _deadline(self, timeout: float | None) -> int | None:
-        """Return the time in ``timeout`` seconds, in nanoseconds since the epoch; None for no limit."""
+        """Return the time ``timeout`` seconds from now, in nanoseconds since the epoch; None for no limit."""
         seconds = self._config.ask_timeout if timeout is None else timeout
         return None if seconds is None else self._config.clock() + int(seconds * 1e9)
 
 
 def wait_for_request(state: AgentState, asked: Request) -> StepResult:
-    """Return the step after which ``state`` waits for the answer to the choice ``asked``."""
+    """Return the step after which ``state`` waits for the answer to the request ``asked``."""
     event = HumanSelectRequired(
         prompt=asked.prompt,
         options=asked.options,
@@ -262,7 +262,10 @@ class ToolExecutor:
             return record_result(state, call, result, self._notice_of(shown))
         except ApprovalOutdated as error:
             return await self._people.ask_again(state, call, error, shown.notice if shown else "")
-        except (Exception, asyncio.CancelledError) as error:  # a tool may raise anything: the session goes on
+        except (
+            Exception,
+            asyncio.CancelledError,
+        ) as error:  # a tool may raise anything; the session continues
             if isinstance(error, asyncio.CancelledError) and is_task_cancelled():
                 raise
             return fail_call(state, call, wrap_tool_error(name, error), language, self._notice_of(shown))
@@ -295,7 +298,7 @@ class ToolExecutor:
         return await self._people.request_human_approve(instruction, state)
 
     def _notice_of(self, shown: PendingCall | None) -> str:
-        """Return what the model needs to know about the approval of its call."""
+        """Return the person's message to the model about the approval of its call."""
         if shown is None:
             return ""
         changed = catalogue(self._config.language)("request.changed_for_model") if shown.asked_again else ""
@@ -307,27 +310,26 @@ async def _approved_checksum(
 ) -> str:
     """Return the checksum of an approved call; empty if its approval covers only the arguments.
 
-    Arguments that a person edited are approved as they are if nothing else has changed. Raise
-    `ApprovalOutdated`.
+    Edited arguments are approved as edited if nothing else has changed. Raise `ApprovalOutdated`.
     """
     if shown is None or not shown.checksum or not isinstance(tool, AgentTool) or tool.checksum is None:
         return ""
     is_edited = call.function.arguments != shown.arguments
     if tool.recovers and not is_edited:
-        # The tool compares the checksum itself, after it has found out whether the call ran before.
+        # The tool compares the checksum itself, after it has checked whether the call ran before.
         return shown.checksum
     current = await run_in_thread(tool.checksum, arguments)
     as_shown = await run_in_thread(tool.checksum, parse_arguments(shown.arguments)) if is_edited else current
     if as_shown != shown.checksum:
         if tool.recovers:
-            # The call may have written already what was approved. The tool finds that out.
+            # The call may already have written the approved text. The tool checks that.
             return shown.checksum
         raise ApprovalOutdated(tool=call.function.name)
     return current
 
 
 def _remove_call(state: AgentState, call: ToolCall) -> AgentState:
-    """Return ``state`` without the waiting ``call``. The request ends with its last call."""
+    """Return ``state`` without the waiting ``call``. Without waiting calls, the request ends."""
     if call.id not in {each.id for each in (*state.pending_tools_calling, *state.approved_tools_calling)}:
         return state
     pending = tuple(each for each in state.pending_tools_calling if each.id != call.id)

@@ -187,7 +187,7 @@ def _build_runner(
         except ValidationError as error:
             problems = describe_validation_error(error, _MAX_PROBLEMS)
             raise InvalidArguments(tool=_escape_name(name), problems=problems) from error
-        # Arguments that were left out get the function's own defaults.
+        # Omitted arguments get the function's own defaults.
         found = {each: model.model_fields[each].alias or each for each in checked.model_fields_set}
         given = {name: getattr(checked, each) for each, name in found.items()}
         return {**given, **dict.fromkeys(origins, origin)}

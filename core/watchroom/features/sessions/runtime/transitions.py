@@ -39,9 +39,9 @@ from watchroom.texts import Language, catalogue
 def apply_answer(state: AgentState, answer: Answer, by: str, language: Language = "en") -> StepResult:
     """Return the step in which ``by`` (``human:NAME``) answers the request of ``state``.
 
-    Approved calls run in the next steps. The model gets the reason of a rejection at once, and what was said
-    with an approval together with the result. An expired answer rejects all calls. ``language``: the language
-    of texts for the model. Raise `NotWaiting`, `InvalidAnswer`.
+    Approved calls run in the next steps. The model gets the reason of a rejection immediately. It gets the
+    message with an approval together with the call's result. An expired answer rejects all calls.
+    ``language``: the language of texts for the model. Raise `NotWaiting`, `InvalidAnswer`.
     """
     asked = state.asked
     if asked is None or state.status not in ("waiting_for_human_input", "paused"):
@@ -59,7 +59,8 @@ def apply_answer(state: AgentState, answer: Answer, by: str, language: Language 
 
 
 def _apply_budget_choice(state: AgentState, answer: Answer, by: str, language: Language) -> StepResult:
-    """Return the step that allows the held call or ends the session. A raised budget is checked again."""
+    """Return the step that allows the held call or ends the session. If the budget was raised, it is checked
+    again."""
     if answer.expired or "stop" in answer.values:
         reason = catalogue(language)("request.nobody_answered" if answer.expired else "budget.stopped")
         return cancel(state, by, reason, language)
@@ -82,16 +83,16 @@ def _without_request(state: AgentState) -> AgentState:
 
 
 def apply_expiry(state: AgentState, language: Language = "en") -> StepResult:
-    """Return the step in which the request of ``state`` expires; texts for the model are in ``language``.
-    Raise `NotWaiting`."""
+    """Return the step in which the request of ``state`` expires. ``language``: the language of texts for the
+    model. Raise `NotWaiting`."""
     return _apply_no_answer(state, SYSTEM, "request.nobody_answered", language)
 
 
 def apply_withdrawal(state: AgentState, by: str, language: Language = "en") -> StepResult:
     """Return the step in which the request of ``state`` is withdrawn by ``by``.
 
-    Withdrawn calls are not approved. The model gets a message in ``language``. A call that a budget held is
-    checked again. Raise `NotWaiting`.
+    Withdrawn calls are not approved. The model gets a message in ``language``. A call that was held by a
+    budget is checked again. Raise `NotWaiting`.
     """
     if state.asked is not None and budget_asked(state.asked) is not None:
         return release(state, by)
@@ -99,7 +100,7 @@ def apply_withdrawal(state: AgentState, by: str, language: Language = "en") -> S
 
 
 def _apply_no_answer(state: AgentState, by: str, text: str, language: Language) -> StepResult:
-    """Return the step in which the request of ``state`` ends without an answer, as ``text`` says."""
+    """Return the step in which the request of ``state`` ends without an answer. ``text``: the reason."""
     reason = catalogue(language)(text)
     is_approval = state.asked is not None and state.asked.kind == "approve"
     decisions = decide_all(state.asked, False, reason).decisions if state.asked and is_approval else ()
@@ -107,10 +108,10 @@ def _apply_no_answer(state: AgentState, by: str, text: str, language: Language) 
 
 
 def add_message(state: AgentState, text: str, by: str, *, is_verified: bool = True) -> StepResult:
-    """Return the step in which ``by`` sends ``text``: a session that had ended continues.
+    """Return the step in which ``by`` sends ``text``. A session that had ended continues.
 
-    Only for a ``state`` that `accepts_message`. A session that ended by its step limit gets as many steps
-    again if ``by`` is a person and ``is_verified`` (the message is signed, or needs no signature).
+    Only for a ``state`` that `accepts_message`. If ``by`` is a person and ``is_verified`` (the message is
+    signed, or needs no signature), the count for the step limit restarts.
     """
     message = UserMessage(content=text, author=by)
     after = state.with_messages(message)
@@ -123,7 +124,7 @@ def add_message(state: AgentState, text: str, by: str, *, is_verified: bool = Tr
 
 
 def accepts_message(state: AgentState) -> bool:
-    """Whether ``state`` can take a message now: models refuse one between a call and its result."""
+    """Whether ``state`` can take a message now. Models refuse a message between a call and its result."""
     return not state.open_calls
 
 
@@ -147,7 +148,8 @@ def resume(state: AgentState, by: str) -> StepResult:
 
 
 def _reset_failures(state: AgentState, *, is_person: bool) -> AgentState:
-    """Return ``state``, which had ended, without its counts of failures. Only people grant it more steps."""
+    """Return ``state``, which had ended, without its counts of failures. Only for a person, the count of
+    steps also restarts."""
     after = state.with_changes(error=None, errors_in_a_row=0, failed_turn=-1, incomplete_answers=0)
     return (
         after.with_changes(granted_from=state.step_count) if is_person and state.status == "error" else after
@@ -180,7 +182,7 @@ def _apply_decisions(state: AgentState, answer: Answer, by: str, language: Langu
     for decision in answer.decisions:
         call, shown = calls.get(decision.call_id), asked[decision.call_id]
         if call is None or (call.function.name, call.function.arguments) != (shown.name, shown.arguments):
-            # People were not asked about this very call, so its policy decides again.
+            # People were not asked about exactly this call, so its policy decides again.
             continue
         if decision.approved:
             approved.append(_replace_arguments(call, decision))
@@ -199,7 +201,7 @@ def _apply_decisions(state: AgentState, answer: Answer, by: str, language: Langu
 
 
 def _with_notice(asked: PendingCall, decision: CallDecision, by: str, language: Language) -> PendingCall:
-    """Return ``asked`` with what was said with this approval and earlier ones."""
+    """Return ``asked`` with the messages of this approval and of earlier approvals."""
     if not decision.reason:
         return asked
     said = catalogue(language)("request.approved", by=by, reason=decision.reason)
@@ -213,7 +215,7 @@ def _replace_arguments(call: ToolCall, decision: CallDecision) -> ToolCall:
 
 
 def _rejection_result(decision: CallDecision, by: str, language: Language, earlier: str) -> Json:
-    """Return the result of a rejected call. ``earlier``: what was said with an earlier approval."""
+    """Return the result of a rejected call. ``earlier``: the message with an earlier approval."""
     texts = catalogue(language)
     reason = _format_reason(decision.reason, language)
     told: dict[str, Json] = {"notice": earlier} if earlier else {}
@@ -237,7 +239,7 @@ def _no_answer_result(answer: Answer, language: Language) -> Json:
 
 
 def _no_answer_text(answer: Answer, language: Language) -> str:
-    """Return why there is no answer, default that nobody answered in time."""
+    """Return the reason why there is no answer, by default that nobody answered in time."""
     return answer.text or catalogue(language)("request.nobody_answered")
 
 
@@ -257,7 +259,7 @@ def _declined_result(answer: Answer, by: str, language: Language) -> Json:
 def _answer_message(
     state: AgentState, asked: Request, answer: Answer, by: str, language: Language
 ) -> Message:
-    """Return the answer as the result of the open call that asked, else as a message."""
+    """Return the answer as the result of the open call that asked, or as a message if no call asked."""
     named = asked.metadata.get("tool_call_id")
     call = next((each.id for each in state.open_calls if each.id == named), None)
     if call is not None:

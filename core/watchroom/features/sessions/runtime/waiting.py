@@ -1,7 +1,7 @@
-"""Wait for people: until a request has ended, or until no budget holds an agent's next call.
+"""Waits for people: until a request has ended, or until no budget holds an agent's next call.
 
-A wait that times out, fails or is cancelled never counts as an approval. A caller that waits for several
-things in turn passes the same deadline to each wait.
+A wait that times out, fails or is cancelled never counts as an approval. A caller with several waits in turn
+passes the same deadline to each.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ async def wait_for_outcome(
     *,
     deadline: float | None = None,
 ) -> RequestOutcome:
-    """Wait until the request at ``path`` has ended, and return how.
+    """Wait until the request at ``path`` has ended, and return the outcome.
 
     - ``background``: delivers the row of the answer.
     - ``expires``: when the request expires, in nanoseconds since the epoch; None for never.
-    - ``deadline``: when the wait ends at the latest, in the event loop's time; None for no limit.
+    - ``deadline``: the end of the wait, in the event loop's time; None for no limit.
 
     At ``expires`` or ``deadline`` the request expires. If the wait is cancelled, the request is withdrawn.
     Raise `RequestNotFound`.
@@ -60,7 +60,7 @@ async def wait_for_budgets(
 
     - ``background``: delivers the row of the answer.
     - ``session``: the path of the agent's session, empty for none.
-    - ``deadline``: when the wait for all budgets ends, in the event loop's time; None for no limit.
+    - ``deadline``: the end of the wait for all budgets, in the event loop's time; None for no limit.
     - ``on_hold``: awaited once, before the first wait for a person.
 
     People are asked about each budget that is used up. At ``deadline`` the request stays open for the next
@@ -93,7 +93,7 @@ async def expiry(expires: int | None, now: Callable[[], int]) -> AsyncIterator[N
     - ``now``: the journal's clock.
 
     If the clock jumps past ``expires``, the block ends within `CLOCK_SECONDS`. If the clock is set back, the
-    block ends after the seconds that were left at its start.
+    block ends after the number of seconds that remained at its start.
     """
     if expires is None:
         yield
@@ -119,7 +119,7 @@ async def expiry(expires: int | None, now: Callable[[], int]) -> AsyncIterator[N
 
 
 async def _wait_until_ended(requests: Requests, background: Background, path: str) -> RequestOutcome:
-    """Wait until the request at ``path`` has ended, and return how. Cancellation changes nothing."""
+    """Wait until the request at ``path`` has ended, and return the outcome. Cancellation changes nothing."""
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
     unsubscribe = background.subscribe(
         (path.rpartition("/")[0],), lambda _: call_soon_threadsafe(loop, changed.set)

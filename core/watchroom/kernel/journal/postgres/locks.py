@@ -1,4 +1,4 @@
-"""Keyed locks between processes on any machine: the server's advisory locks, which end with their holder."""
+"""Keyed locks between processes on any machine: advisory locks of the server, which end with their holder."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _number(kind: str, key: str) -> int:
 
 
 class ExclusiveSections:
-    """`Journal.exclusive` by locks of transactions, which end with their connection, also through poolers."""
+    """`Journal.exclusive` by locks of transactions. They end with their connection, also through poolers."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
@@ -83,7 +83,8 @@ class ExclusiveSections:
             raise WorkspaceLocked(seconds=LOCK_SECONDS, holder=self._holder(connection, key)) from None
 
     def _holder(self, connection: Connection, key: str) -> str:
-        """Return the actor whose session holds the lock of ``key``, ``-`` if it was released meanwhile."""
+        """Return the actor whose session holds the lock of ``key``, ``-`` if it was released in the
+        meantime."""
         asked = connection.execute(_HOLDER, (_number("exclusive", key),)).fetchone()
         return str(asked[0]) if asked and asked[0] else "-"
 
@@ -91,12 +92,12 @@ class ExclusiveSections:
         try:
             connection.execute("COMMIT")
         except psycopg.Error as error:
-            # The lock ended with its connection. Appends are compared with their heads all the same.
+            # The lock ended with its connection. Appends still compare the heads.
             _log.warning("the section %s ended with its connection: %s", key, translated(error))
 
 
 class Claims:
-    """`Journal.claim` by locks of one session, which has a connection of its own.
+    """`Journal.claim` by locks of one session on its own connection.
 
     If the connection is lost, `keep` or the next call claims the keys again.
     """
@@ -107,12 +108,12 @@ class Claims:
         self._connection: Connection | None = None
         self._held: set[str] = set()
         self._missing: set[str] = set()
-        """Keys in ``_held`` whose lock was lost with the server and not regained."""
+        """Keys in ``_held`` whose lock was lost with the connection and not regained."""
         self._reported: set[str] = set()
 
     @contextmanager
     def claim(self, key: str) -> Iterator[bool]:
-        """Hold the lock of ``key`` if nobody else holds it. The value says whether it is held. Raise
+        """Hold the lock of ``key`` if nobody else holds it. Yield whether this succeeded. Raise
         `JournalUnreachable`, `JournalError`."""
         is_held = self._take(key)
         try:
@@ -138,8 +139,8 @@ class Claims:
             return True
 
     def _try(self, key: str) -> bool:
-        """Return whether the lock of ``key`` was free, and take it. Retry if the connection was lost since
-        its last use. Raise errors of psycopg."""
+        """Take the lock of ``key`` if it is free, and return whether it was. Retry if the connection was lost
+        since its last use. Raise errors of psycopg."""
         is_new = self._connection is None
         try:
             return self._lock_on(self._open(), key)
@@ -150,7 +151,7 @@ class Claims:
         return self._lock_on(self._open(), key)
 
     def keep(self) -> None:
-        """Regain the locks that were lost. Called every few seconds, and when the server is back."""
+        """Regain lost locks. Called every few seconds, and when the server is back."""
         with self._lock:
             if not self._held:
                 return
@@ -165,7 +166,7 @@ class Claims:
                     _log.warning("claims are not held while the server is away: %s", translated(error))
 
     def _open(self) -> Connection:
-        """Return the connection, after an attempt to regain the locks that were lost."""
+        """Return the connection, after an attempt to regain lost locks."""
         connection = self._connection
         if connection is None:
             connection = self._connection = self._connections.connect()
@@ -178,7 +179,7 @@ class Claims:
                 self._missing.discard(key)
                 self._reported.discard(key)
             elif key not in self._reported:
-                # Another process has it, or the server has not given up the old connection yet.
+                # Another process has the lock, or the server has not ended the old connection yet.
                 self._reported.add(key)
                 _log.error("%s could not be claimed again after the server was away, trying again", key)
         return connection
@@ -204,7 +205,7 @@ class Claims:
             try:
                 self._connection.execute("SELECT pg_advisory_unlock(%s)", (_number("claim", key),))
                 if not self._held and self._connections.is_pooled:
-                    # The pooler may give the session to others now.
+                    # The pooler may now give the session to others.
                     self._connection.execute("COMMIT")
                     self._disconnect()
             except psycopg.Error as error:

@@ -43,8 +43,8 @@ class Members:
     def add(self, name: str, kind: MemberKind) -> str:
         """Make ``name`` (an agent's id or a person's name) a member, or give the member a new password.
 
-        Return the address to log in with, which cannot be read again. Raise `InvalidAgentId`, `JournalDenied`
-        if the owner cannot create roles, and `JournalError`.
+        Return the address for the login. It cannot be read later. Raise `InvalidAgentId`, `JournalDenied` if
+        the owner cannot create roles, and `JournalError`.
         """
         actor = check_agent_id(name) if kind == "agent" else HUMAN_PREFIX + check_human_name(name)
         password = secrets.token_urlsafe(24)
@@ -61,7 +61,7 @@ class Members:
         return self._address(role, password)
 
     def all(self) -> list[Member]:
-        """Return all members in order of role. Raise `JournalError`."""
+        """Return all members, sorted by role. Raise `JournalError`."""
         with self._connected() as connection:
             found = connection.execute(
                 "SELECT role, actor, kind, EXISTS (SELECT FROM pg_stat_activity AS a WHERE a.usename = m.role"
@@ -70,7 +70,7 @@ class Members:
             return [Member(*fields) for fields in found]
 
     def revoke(self, name: str) -> list[Member]:
-        """Remove the member ``name`` and end its connections. Return the members that were removed. Raise
+        """Remove the member ``name`` and end its connections. Return the removed members. Raise
         `JournalError`."""
         with self._connected() as connection:
             gone = [each for each in self.all() if each.actor in (name, HUMAN_PREFIX + name)]
@@ -101,8 +101,8 @@ class Members:
 
     @staticmethod
     def _role(connection: Connection, kind: MemberKind, name: str) -> str:
-        """Return the name of the login, of at most 63 bytes. It has the name of the database, because all
-        databases of a server share its roles."""
+        """Return the name of the login, of at most 63 bytes. It contains the name of the database, because
+        all databases of a server share its roles."""
         database = str(connection.info.dbname)
         role = f"{database}_{'agent' if kind == 'agent' else 'person'}_{name}"
         if len(role.encode()) > 63:

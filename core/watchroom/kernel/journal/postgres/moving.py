@@ -37,7 +37,7 @@ class PostgresMove:
     def __init__(self, url: str) -> None:
         # Creates or migrates the tables.
         self._journal = PostgresJournal(url)
-        # A batch may take any time.
+        # A batch may take any amount of time.
         self._connections = Connections(url, silence=None)
 
     @property
@@ -88,7 +88,8 @@ class PostgresMove:
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
-        """See `MoveSide.frozen`. The appends of every machine wait for the number of the newest row."""
+        """See `MoveSide.frozen`. Appends of all machines wait for the lock on the number of the newest
+        row."""
         present = [each for each in self._journal.presence.all() if each.is_alive]
         if present:
             raise JournalInUse(process=present[0].process, machine=present[0].machine)
@@ -100,7 +101,7 @@ class PostgresMove:
             raise translated(error) from error
 
     def retire(self) -> None:
-        """See `MoveSide.retire`. Processes that are connected are refused too."""
+        """See `MoveSide.retire`. Connected processes are also refused."""
         try:
             with self._connections.use() as connection:
                 connection.execute(_RETIRE.encode())

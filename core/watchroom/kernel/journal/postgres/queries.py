@@ -1,4 +1,4 @@
-"""The questions that only the server's journal asks, as SQL: it has a table of heads."""
+"""The SQL of queries that only the server's journal needs, because it has a table of heads."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def _asked(fields: Sequence[str]) -> str:
 def _pack(batch: Sequence[tuple[str, ...]], fields: int) -> list[list[str]]:
     """Return one list for each field, which is sent as an array.
 
-    The server refuses texts with NUL, and no row has one. Empty texts, which match no row either, replace
-    them.
+    The server refuses texts with NUL, and no row has such a text. They are replaced by empty texts, which
+    also match no row.
     """
     askable = [each if "\0" not in "".join(each) else ("",) * fields for each in batch]
     return [[each[field] for each in askable] for field in range(fields)]

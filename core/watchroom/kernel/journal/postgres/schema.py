@@ -1,4 +1,4 @@
-"""The tables and functions of the server's journal, which numbered steps create and migrate.
+"""The tables and functions of the server's journal. Numbered steps create and migrate them.
 
 Each step is a file of SQL in ``migrations``. A step that has shipped is never edited. Opening a database as
 its owner migrates it. A member with a newer version is refused until then.
@@ -15,7 +15,7 @@ from watchroom.errors import JournalTooNew
 
 SCHEMA: Final = "watchroom"
 _LOCK: Final = 0x77_61_74_63_68
-"""The advisory lock of the process that migrates."""
+"""The advisory lock of a process that migrates."""
 
 
 def steps() -> list[str]:
@@ -43,7 +43,7 @@ def migrate(connection: Connection) -> None:
     found = version_of(connection)
     while found < len(wanted):
         with connection.transaction():
-            # A member's open transaction may lock what a step changes.
+            # A member's open transaction may lock a table that a step changes.
             connection.execute("SET LOCAL lock_timeout = '10s'")
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             found = version_of(connection)
@@ -54,7 +54,7 @@ def migrate(connection: Connection) -> None:
                 connection.execute("CREATE TABLE watchroom.schema_version (version integer NOT NULL)")
                 connection.execute("INSERT INTO watchroom.schema_version VALUES (0)")
             connection.execute("SET LOCAL search_path = watchroom, pg_temp")
-            # The text is a file of this package, no input.
+            # The text is a file of this package, and not input.
             connection.execute(wanted[found].encode())
             connection.execute("UPDATE watchroom.schema_version SET version = %s", (found + 1,))
         found += 1

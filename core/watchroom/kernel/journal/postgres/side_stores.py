@@ -24,9 +24,9 @@ from watchroom.kernel.journal.side_stores import (
 )
 
 LEASE_SECONDS: Final = 12
-"""Seconds that a lease lasts after it was renewed, while its connection is open."""
+"""Seconds that a lease lasts after its renewal, while its connection is open."""
 LOST_SECONDS: Final = 4
-"""Seconds that a lease lasts once its connection is lost: its process died, or connects again."""
+"""Seconds that a lease lasts after its connection is lost. Either its process died, or it connects again."""
 RENEW_SECONDS: Final = 1.5
 """Seconds between two renewals."""
 _RENEW: Final = "SELECT watchroom.renew_presence(%s, %s, %s, %s, %s)"
@@ -51,9 +51,9 @@ _log = logging.getLogger("watchroom")
 
 
 class PresenceLeases:
-    """`PresenceStore` on the server, for any thread.
+    """`PresenceStore` on the server. May be used from any thread.
 
-    ``on_renewed`` is called after each renewal of the lease of this process.
+    ``on_renewed``: called after each renewal of this process's lease.
     """
 
     def __init__(self, connections: Connections, on_renewed: Callable[[], None]) -> None:
@@ -84,7 +84,7 @@ class PresenceLeases:
     def _renew(
         self, values: tuple[str, int, str, int, str], begun: Event, failed: list[psycopg.Error]
     ) -> None:
-        """Renew the lease on one connection. As long as it is open, the process lives."""
+        """Renew the lease on one connection. The process counts as alive while the connection is open."""
         while not self._closing.is_set():
             try:
                 with self._connections.connect() as connection:
@@ -118,8 +118,8 @@ class PresenceLeases:
 
 
 class SnapshotTable:
-    """`SnapshotStore` on the server. What an agent keeps is ignored there, because others must not trust
-    it."""
+    """`SnapshotStore` on the server. Snapshots by agents are ignored there, because others must not trust
+    them."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
@@ -137,7 +137,7 @@ class SnapshotTable:
         self._connections.ask(_KEEP_SNAPSHOT, own, seq, data, dropped)
 
     def _own_form(self, form: str) -> str:
-        """Return the format of snapshots of the rows that this login sees, because the owner sees more."""
+        """Return the format of snapshots of the rows that this login sees. The owner sees more rows."""
         if self._sees_all is None:
             self._sees_all = bool(self._connections.ask("SELECT watchroom.is_owner()")[0][0])
         return f"{form}/{'owner' if self._sees_all else 'member'}"

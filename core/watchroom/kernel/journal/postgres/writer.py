@@ -24,18 +24,18 @@ from watchroom.kernel.rules.row_files import check_draft
 from watchroom.model import Appended, Draft, Json, Row, Write
 
 UNKNOWN_SECONDS: Final = 10.0
-"""Seconds for which an append whose answer was lost is retried."""
+"""Seconds for which an append with a lost answer is retried."""
 
 
 _ROLLED_BACK: Final = "40"
-"""The class of errors after which an append is retried: two appends waited for each other."""
+"""The class of errors after which an append is retried, because two appends waited for each other."""
 
 
 class Writer:
-    """Appends through ``connections``, for any thread.
+    """Appends through ``connections``. May be used from any thread.
 
-    - ``read_rows``: returns the rows with these numbers.
-    - ``read_head``: returns the head of the path of a row before this row.
+    - ``read_rows``: returns the rows with the given numbers.
+    - ``read_head``: returns the head of a row's path before the row.
     """
 
     def __init__(
@@ -49,11 +49,11 @@ class Writer:
         self._read_head = read_head
 
     def append(self, drafts: Sequence[Draft], *, all_or_nothing: bool = False) -> list[Appended]:
-        """Make rows of ``drafts`` in one commit. Return what became of each, in order.
+        """Append ``drafts`` in one commit. Return the outcome of each, in order.
 
-        Raise `JournalUnreachable` (no draft became a row), `OutcomeUnknown` if the server went away meanwhile
-        and did not come back, `JournalBusy`, `JournalError`, and `InvalidPath` as `rules.append.append` does.
-        With ``all_or_nothing``, raise `HeadsMoved` if a draft would be refused.
+        Raise `JournalUnreachable` (no draft became a row), `OutcomeUnknown` if the server became unreachable
+        during the commit, `JournalBusy`, `JournalError`, and `InvalidPath` in the cases of
+        `rules.append.append`. With ``all_or_nothing``, raise `HeadsMoved` if a draft would be refused.
         """
         for draft in drafts:
             check_draft(draft)
@@ -91,7 +91,7 @@ class Writer:
                     raise translated(error) from error
 
     def _completed(self, drafts: Sequence[Draft], answers: list[tuple[Any, ...]]) -> list[Appended]:
-        """Complete the answers with rows that the server did not send. Raise `JournalError`."""
+        """Add rows to the answers that the server did not send. Raise `JournalError`."""
         missing = [answer[0] for answer in answers if not answer[6]]
         missing += [answer[7] for answer in answers if answer[6] and answer[7] and answer[9] is None]
         try:
@@ -100,7 +100,7 @@ class Writer:
                 self._appended(draft, answer, rows) for draft, answer in zip(drafts, answers, strict=True)
             ]
         except JournalUnreachable as error:
-            # The rows are committed, but the heads before them could not be read.
+            # The rows are committed, but the previous heads could not be read.
             raise OutcomeUnknown(reason=str(error.values.get("reason", ""))) from error
 
     def _appended(self, draft: Draft, answer: tuple[Any, ...], rows: dict[int, Row]) -> Appended:
@@ -149,7 +149,7 @@ def _contents(drafts: Sequence[Draft]) -> list[bytes | None]:
 
 
 def _row(draft: Draft, decided: tuple[int, int, int | None, Any, str], extra: str) -> Row:
-    """Return the row that the server made of ``draft``."""
+    """Return the server's row for ``draft``."""
     seq, time, version, outcome, error = decided
     data = None if draft.content is None else draft.content.encode()
     sha256, size = (None, None) if data is None else (validation.sha256(data), len(data))

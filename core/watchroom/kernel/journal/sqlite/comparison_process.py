@@ -1,4 +1,4 @@
-"""Compares two journals in a process of its own.
+"""Compares two journals in a separate process.
 
 Run as: ``python -m watchroom.kernel.journal.sqlite.comparison_process KEPT PATH``. It prints the `Relation`
 of the journal at PATH to KEPT. If PATH has all rows of KEPT and more, KEPT becomes a copy of it.
@@ -25,7 +25,7 @@ _PASSING: Final = frozenset(
         *(sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_FULL),
     }
 )
-"""Errors that do not mean that the journal is damaged."""
+"""Errors that do not prove damage of the journal."""
 
 
 def compare(kept: sqlite3.Connection, other: sqlite3.Connection) -> Relation:
@@ -63,6 +63,6 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    # It ends with the process that started it.
+    # The process ends when its parent ends.
     watch_parent(lambda: os._exit(1))
     sys.exit(main(sys.argv[1:]))

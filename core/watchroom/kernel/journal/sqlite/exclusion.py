@@ -1,4 +1,4 @@
-"""Keyed locks between the processes of one machine: a file for each key, which the kernel unlocks if its
+"""Keyed locks between the processes of one machine: one file for each key. The kernel unlocks the file if its
 holder dies."""
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from watchroom.platform.keyed_lock import KeyedLock
 from watchroom.platform.process_lock import LOCK_SECONDS, ProcessLock
 
 _CLAIM_SECONDS: Final = 0.05
-"""Seconds that a claim waits for a process that only checks whether the key is claimed."""
+"""Seconds that a claim waits for a process that is only checking whether the key is claimed."""
 
 
 class KeyedProcessLock:
     """A lock for each key, held by one thread of one process at a time. Not re-entrant.
 
-    The lock files are in ``folder``, which is created with the first one.
+    The lock files are in ``folder``, which is created with the first file.
     """
 
     def __init__(self, folder: str, platform: Platform) -> None:
@@ -48,10 +48,11 @@ class KeyedProcessLock:
 
     @contextmanager
     def claim(self, key: str) -> Iterator[bool]:
-        """Hold the lock of ``key`` if nobody else holds it. The value says whether it is held. Raise
+        """Hold the lock of ``key`` if nobody else holds it. Yield whether this succeeded. Raise
         `JournalError`."""
         with closing(self._open(key)) as lock:
-            # Polled, because a thread that waits in the kernel could not stop before the holder releases it.
+            # Poll, because a thread that waits in the kernel could not be stopped before the holder releases
+            # the lock.
             deadline = time.monotonic() + _CLAIM_SECONDS
             while not (is_held := lock.try_acquire()) and time.monotonic() < deadline:
                 time.sleep(_CLAIM_SECONDS / 10)

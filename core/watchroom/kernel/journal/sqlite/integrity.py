@@ -1,8 +1,8 @@
-"""Finds the damages of an embedded journal by reading all of it.
+"""Finds the damages of an embedded journal by reading it completely.
 
 Run as: ``python -m watchroom.kernel.journal.sqlite.integrity PATH``. It prints the damages as JSON. A long
-journal is read by this process of its own, because threads share the interpreter: what verifies the seals
-meanwhile took half as long again.
+journal is read in this separate process, because threads share the interpreter: the simultaneous verification
+of seals took 50 % longer.
 """
 
 from __future__ import annotations
@@ -24,24 +24,26 @@ from watchroom.platform.child_process import run_module, watch_parent
 from watchroom.validation import sha256
 
 _CACHE_KIB: Final = 64 * 1024
-"""Cache of the check that compares indexes with rows. With SQLite's 2 MB it reads most pages many times."""
+"""Cache of the check that compares indexes with rows, in KiB. With SQLite's default of 2 MB, it reads most
+pages many times."""
 _log = logging.getLogger("watchroom")
 _TEXTS: Final = ("zone", "path", "actor", "tool", "error", "message", "detail")
 
 
 MANY_ROWS: Final = 100_000
-"""Rows from which on a process of its own checks the journal. Fewer are checked before a process starts."""
+"""Number of rows above which the journal is checked in a separate process. A smaller check is faster than
+starting a process."""
 _BUSY_SECONDS: Final = 60.0
 _MAPPED_BYTES: Final = 2**31
-"""Bytes of the file that are mapped into memory. A page that cannot be read kills this process; the caller
-then checks the journal itself."""
+"""Maximum bytes of the file that are mapped into memory. An unreadable page kills this process. Then the
+caller checks the journal itself."""
 
 
 def problems(reader: sqlite3.Cursor, connect: Callable[[], sqlite3.Connection]) -> list[Damage]:
     """Return the damages of the journal.
 
-    ``reader`` reads the rows. Meanwhile a thread checks pages and indexes on a connection of its own, which
-    ``connect`` opens, because SQLite does that without the interpreter.
+    ``reader`` reads the rows. At the same time, a thread checks pages and indexes on its own connection from
+    ``connect``, because SQLite does this without the interpreter lock.
     """
     with ThreadPoolExecutor(1, "integrity") as pool:
         pages = pool.submit(_damaged_pages, connect)
@@ -63,13 +65,13 @@ def _damaged_pages(connect: Callable[[], sqlite3.Connection]) -> list[Damage]:
 
 
 def _damaged_texts(reader: sqlite3.Cursor) -> Iterator[Damage]:
-    # All texts of a row are checked together first, because most are valid. In a damaged row, columns that
-    # are declared NOT NULL may be NULL.
+    # Check all texts of a row together first, because most are valid. In a damaged row, columns that are
+    # declared NOT NULL may be NULL.
     together = "CAST(" + "||char(10)||".join(_TEXTS) + " AS BLOB)"
     suspects = {
         seq for seq, data in reader.execute(f"SELECT seq, {together} FROM rows") if not _is_text(data)
     }
-    # Details that SQLite accepts as JSON are JSON. The others are checked again below.
+    # Details that SQLite accepts as JSON are valid. The others are checked again below.
     found = reader.execute(
         "SELECT seq FROM rows"
         " WHERE detail <> '' AND NOT (json_valid(detail) AND json_type(detail) = 'object')"
@@ -118,8 +120,8 @@ def _version_gaps(reader: sqlite3.Cursor) -> list[Damage]:
 
 def _wrong_contents(reader: sqlite3.Cursor) -> Iterator[Damage]:
     for seq, zone, path, version, expected, content in reader.execute(
-        # As bytes, because a damaged text may be no UTF-8. Not a join, which would look up the large contents
-        # for every row.
+        # As bytes, because a damaged text may not be UTF-8. Not as a join, which would look up the large
+        # contents for every row.
         "SELECT seq, zone, path, version, sha256, CAST(ifnull(content,"
         " (SELECT contents.content FROM contents WHERE contents.sha256 = rows.sha256)) AS BLOB)"
         " FROM rows WHERE sha256 IS NOT NULL"
@@ -133,8 +135,8 @@ def _wrong_contents(reader: sqlite3.Cursor) -> Iterator[Damage]:
 
 
 def find_damage_apart(path: str) -> list[Damage] | None:
-    """Return the damages of the journal at ``path``, found by a child process; None if the child fails, which
-    can have another reason than damage."""
+    """Return the damages of the journal at ``path``, found by a child process. None if the child fails, which
+    can have other reasons than damage."""
     try:
         done = run_module(__name__, path)
     except OSError as error:
@@ -144,8 +146,7 @@ def find_damage_apart(path: str) -> list[Damage] | None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the damages of the journal whose path is in the command line ``arguments``. Return the exit
-    status."""
+    """Print the damages of the journal at the path in ``arguments``. Return the exit status."""
     (path,) = arguments
 
     def connect() -> sqlite3.Connection:
@@ -164,6 +165,6 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    # It ends with the process that started it.
+    # The process ends when its parent ends.
     watch_parent(lambda: os._exit(1))
     sys.exit(main(sys.argv[1:]))

@@ -1,7 +1,7 @@
 """The embedded journal: one SQLite file in WAL mode.
 
-Compare-and-swap is the unique index on (zone, path, version): two processes cannot commit the same version.
-One commit is one transaction and one sync. Contents over 64 KB are stored once, by SHA-256.
+The unique index on (zone, path, version) does the compare-and-swap: two processes cannot commit the same
+version. One commit is one transaction and one sync. Contents over 64 KB are stored once, by SHA-256.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from watchroom.platform import FileWatch, Platform, detect_platform
 _BUSY_SECONDS: Final = 10
 _CHECKPOINT_PAGES: Final = 1000
 _NOT_DECODED: Final = "Could not decode to UTF-8"
-"""The beginning of Python's error for a text that is no UTF-8, which has no error code of SQLite."""
+"""The beginning of Python's error for a text that is not UTF-8. It has no error code of SQLite."""
 _log = logging.getLogger("watchroom")
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -41,10 +41,10 @@ _T = TypeVar("_T")
 def despite_damage(
     method: Callable[Concatenate[SqliteJournal, _P], _T],
 ) -> Callable[Concatenate[SqliteJournal, _P], _T]:
-    """Call the method again with damage tolerated if it raises `JournalDamaged`: one broken row must not hide
-    all others.
+    """If the method raises `JournalDamaged`, call it again with damage tolerated: one broken row must not
+    hide all others.
 
-    Tolerant decoding costs half as much again, so it begins only when it is needed.
+    Tolerant decoding is 50 % slower, so it is used only when needed.
     """
 
     @wraps(method)
@@ -63,10 +63,11 @@ def despite_damage(
 
 
 class SqliteJournal(SqlReads):
-    """`Journal` on the SQLite file at ``path``, which is created if it does not exist. For any thread.
+    """`Journal` in the SQLite file at ``path``, which is created if it does not exist. May be used from any
+    thread.
 
-    ``platform``: default that of this machine. Raise `JournalTooNew` if a newer Watchroom wrote the file, and
-    `JournalError` if it is no journal.
+    ``platform``: the operating system, default: this machine's. Raise `JournalTooNew` if a newer Watchroom
+    wrote the file, and `JournalError` if it is not a journal.
     """
 
     dialect = SQLITE
@@ -84,7 +85,7 @@ class SqliteJournal(SqlReads):
         self.blobs = BlobDatabase(folder, is_writable=self._is_writable)
         self._readers: SimpleQueue[sqlite3.Connection] = SimpleQueue()
         self._era = 0
-        """Counts how often the journal was opened. Readers of an earlier era are not used again."""
+        """The number of times the journal was opened. Readers from an earlier opening are not used again."""
         self._watches: WeakSet[FileWatch] = WeakSet()
         self._waiting: WeakSet[FileWatch] = WeakSet()
         """The watches to wake after an append of this process."""
@@ -101,7 +102,7 @@ class SqliteJournal(SqlReads):
             )
 
     def _prepared(self) -> sqlite3.Connection:
-        """Return a connection to write with, after the schema was migrated."""
+        """Return a connection for writing, after migrating the schema."""
         connection = self._connect()
         try:
             _use_wal(connection)
@@ -136,7 +137,7 @@ class SqliteJournal(SqlReads):
             with self._waiting_lock:
                 self._watches.add(watch)
                 if watch.polls:
-                    # A polling watch notices appends of this process too late.
+                    # A polling watch would notice appends of this process too late.
                     self._waiting.add(watch)
         changes = watch or LocalChanges()
         if after is not None and self.last_seq() > after:
@@ -164,7 +165,7 @@ class SqliteJournal(SqlReads):
         with self._reader() as reader:
             while low < high:
                 middle = (low + high + 1) // 2
-                # If there is no row with this number, the row before it is taken.
+                # If no row has this number, the previous row is used.
                 seq, found = reader.execute(LAST_UNTIL, (middle,)).fetchone() or (0, 0)
                 low, high = (middle, high) if found <= time_ns else (low, seq - 1)
             return int((reader.execute(LAST_UNTIL, (low,)).fetchone() or (0,))[0])
@@ -203,7 +204,7 @@ class SqliteJournal(SqlReads):
 
     @property
     def tolerates_damage(self) -> bool:
-        """Whether damaged texts are read with U+FFFD for their damaged bytes. `problems` names the rows."""
+        """Whether damaged texts are read with U+FFFD for damaged bytes. `problems` reports the rows."""
         return self._text_factory is not str
 
     def tolerate_damage(self) -> None:
@@ -233,8 +234,8 @@ class SqliteJournal(SqlReads):
 
     @contextmanager
     def _reader(self, *, is_brief: bool = False) -> Iterator[sqlite3.Cursor]:
-        """Open a cursor to read with. If the question ``is_brief``, it may use the writer's connection and
-        delay a commit."""
+        """Open a cursor for reading. If the query ``is_brief``, it may use the writer's connection and delay
+        a commit."""
         with _TRANSLATED:
             self._writer.check_files()
         borrowed = self._writer.borrow() if is_brief else None
@@ -246,7 +247,7 @@ class SqliteJournal(SqlReads):
             with _TRANSLATED:
                 yield cursor
         finally:
-            # A cursor that was not read to its end would keep the connection in its old transaction.
+            # A partly read cursor would keep the connection in its old transaction.
             cursor.close()
             if borrowed is not None:
                 self._writer.give_back()
@@ -256,7 +257,7 @@ class SqliteJournal(SqlReads):
                 connection.close()
 
     def _go_on_reopened(self) -> None:
-        """Adapt to the journal that was opened again because its files had been displaced."""
+        """Adapt after the journal was opened again because its files had been displaced."""
         self._era += 1
         # Connections in use are closed after use.
         self._close_readers()
@@ -276,10 +277,9 @@ class SqliteJournal(SqlReads):
 
 
 def _watch_appends(path: str, platform: Platform) -> FileWatch | None:
-    """Watch the lock file at ``path``, to which each append of any process writes.
+    """Watch the lock file at ``path``, to which each append of any process writes. Raise OSError.
 
-    Return None if the file cannot be created. Its medium is read-only or full then, so nobody can append.
-    Raise OSError.
+    Return None if the file cannot be created: the medium is read-only or full, so nobody can append.
     """
     if not os.path.exists(path):
         try:
@@ -304,7 +304,7 @@ def _use_wal(connection: sqlite3.Connection) -> None:
 
 
 class _Translation:
-    """A context in which errors of SQLite are raised as `JournalError`."""
+    """A context that raises errors of SQLite as `JournalError`."""
 
     def __enter__(self) -> None:
         pass

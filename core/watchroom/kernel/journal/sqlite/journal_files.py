@@ -1,8 +1,8 @@
 """Detects that the journal's files were removed or replaced while they are open, and restores the journal.
 
-SQLite continues to use removed files, and no other process sees what it writes there. The next process
-creates a second write-ahead log, and of two logs the one that is written back later wins. Git displaces files
-(``git clean``, ``git stash``, ``git checkout``), and so do cleaners.
+SQLite continues to use removed files, and no other process sees its writes. The next process creates a second
+write-ahead log, and the log that is written back later wins. Files are displaced by git (``git clean``, ``git
+stash``, ``git checkout``) and by cleaning programs.
 """
 
 from __future__ import annotations
@@ -17,8 +17,12 @@ from typing import Final, Literal, TypeAlias
 from watchroom.errors import JournalError, JournalReplaced
 
 Relation: TypeAlias = Literal["same", "longer", "shorter", "different", "damaged"]
-"""How the journal at the path relates to the open one. It has the same rows, more, or fewer; each has rows
-that the other lacks; or it cannot be read."""
+"""The relation of the journal at the path to the open journal.
+
+- ``same``, ``longer``, ``shorter``: it has the same rows, more, or fewer.
+- ``different``: each has rows that the other lacks.
+- ``damaged``: it cannot be read.
+"""
 _SUFFIXES: Final = ("", "-wal", "-shm")
 _RETIRED: Final = "SELECT 1 FROM sqlite_master WHERE type='trigger' AND name='rows_were_moved'"
 _TICK_NS: Final = 100_000_000
@@ -32,8 +36,8 @@ _log = logging.getLogger("watchroom")
 class JournalFiles:
     """The files of the journal at ``path`` that a connection has just opened.
 
-    Device and inode identify a file, because an inode is not used again while the file is open. This class
-    never opens the files: closing one would drop the locks that SQLite holds on it.
+    Device and inode identify a file, because an inode is not reused while the file is open. This class never
+    opens the files: closing a file would drop SQLite's locks on it.
     """
 
     def __init__(self, path: str) -> None:
@@ -44,10 +48,10 @@ class JournalFiles:
         """Inode and modification time of the folder when the files were last seen in place."""
 
     def are_in_place(self) -> bool:
-        """Return whether the paths still name these files.
+        """Return whether the paths still lead to these files.
 
-        Removing or renaming a file changes the time of its folder. To read that takes one system call instead
-        of three: 5 µs beside a commit of 50 µs without a sync.
+        Removing or renaming a file changes the time of its folder. Reading that takes one system call instead
+        of three: 5 µs, compared to 50 µs for a commit without a sync.
         """
         try:
             folder = os.stat(self._folder)
@@ -64,13 +68,13 @@ class JournalFiles:
         return are_known
 
     def find_displaced(self) -> list[str]:
-        """Return the names of the files that were removed or replaced."""
+        """Return the names of the removed or replaced files."""
         pairs = zip(self._paths, self._known, self._identify(), strict=True)
         return [os.path.basename(path) for path, known, found in pairs if known != found]
 
     @property
     def is_mixed(self) -> bool:
-        """Whether another database is beside the log of this one. SQLite would read both as one."""
+        """Whether another database is beside the log of this database. SQLite would read both as one."""
         (database, log, _), (other, found, _) = self._known, self._identify()
         return other not in (None, database) and found == log
 
@@ -92,13 +96,13 @@ def _identify(path: str) -> _Identity:
 
 
 def restore_journal(connection: sqlite3.Connection, path: str, files: JournalFiles) -> None:
-    """Restore the journal of ``connection`` at ``path``, from which ``files`` were displaced.
+    """Restore the journal of ``connection`` at ``path``, after its ``files`` were displaced.
 
-    A journal at the path that has all rows of this one stays. Afterwards the connection must be abandoned
-    (see `abandon`). The caller holds the lock of writers.
+    If a journal at the path has all rows of this journal, it is kept. Afterwards the connection must be
+    abandoned (see `abandon`). The caller must hold the lock of writers.
 
-    Raise `JournalReplaced` if each of the two has rows that the other lacks, or if the folder does not exist.
-    Then a copy keeps the rows of ``connection``. Raise `JournalError`, OSError.
+    Raise `JournalReplaced` if each of the two journals has rows that the other lacks, or if the folder does
+    not exist. Then a copy keeps the rows of ``connection``. Also raise `JournalError`, OSError.
     """
     names = ", ".join(files.find_displaced())
     if not os.path.isdir(os.path.dirname(path)):
@@ -124,7 +128,7 @@ def restore_journal(connection: sqlite3.Connection, path: str, files: JournalFil
 
 
 def _put_back(kept: str, path: str, *, is_damaged: bool) -> None:
-    """Move ``kept`` to ``path``. A damaged journal there is kept under another name."""
+    """Move ``kept`` to ``path``. A damaged journal at ``path`` is kept under another name."""
     if is_damaged:
         for suffix in ("", "-wal"):
             with suppress(FileNotFoundError):
@@ -144,10 +148,10 @@ def is_retired(connection: sqlite3.Connection) -> bool:
 def abandon(connection: sqlite3.Connection) -> None:
     """Leave ``connection`` open until the process ends.
 
-    Closing it would write its log to the database and remove the log at the path, which belongs to another
-    process by now. Only its descriptors are lost.
+    Closing it would write its log to the database and remove the log at the path, which now belongs to
+    another process. Only its file descriptors are lost.
     """
-    # Imported here because it is slow to load and seldom needed.
+    # Imported here because it loads slowly and is rarely needed.
     import ctypes
 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
@@ -156,10 +160,10 @@ def abandon(connection: sqlite3.Connection) -> None:
 def _compare(kept: str, path: str, files: JournalFiles) -> Relation | None:
     """Return the relation of the journal at ``path`` to the copy ``kept``, None if there is no journal.
 
-    If it has more rows, ``kept`` becomes a copy of it. Another process reads it, because in this process
-    SQLite would use the index of the removed log for the new log.
+    If the journal at ``path`` has more rows, ``kept`` becomes a copy of it. A separate process reads it,
+    because in this process SQLite would use the index of the removed log for the new log.
     """
-    # Slow to load, and seldom needed.
+    # Imported here because it loads slowly and is rarely needed.
     from watchroom.platform.child_process import run_module
 
     if not os.path.exists(path):
@@ -191,7 +195,7 @@ def _copy(connection: sqlite3.Connection, target: str) -> str:
 
 
 def _copy_elsewhere(path: str) -> str:
-    """Return a path for the copy of a journal whose folder does not exist."""
+    """Return a path in the person's state folder for a copy, because the journal's folder does not exist."""
     from platformdirs import user_state_path
 
     folder = user_state_path("watchroom", appauthor=False) / "kept"

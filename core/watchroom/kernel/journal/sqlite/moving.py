@@ -76,7 +76,7 @@ class SqliteMove:
                 lock.release()
 
     def retire(self) -> None:
-        """See `MoveSide.retire`. A process that has the file open is refused too."""
+        """See `MoveSide.retire`. A process with the open file is also refused."""
         self._connection.execute(_RETIRE)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The questions that only the embedded journal asks, as SQL: it has no table of heads."""
+"""The SQL of queries that only the embedded journal needs, because it has no table of heads."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def _asked(fields: Sequence[str]) -> str:
 
 SQLITE: Final = Dialect(
     schema="",
-    # A join would look up the large contents for rows that have their own too, and SQLite compares a key with
-    # the whole record that it passes, however large.
+    # A join would look up the large contents even for rows with their own content. SQLite then compares a key
+    # with the whole record that it passes, regardless of its size.
     content="CAST(ifnull(r.content,"
     "(SELECT contents.content FROM contents WHERE contents.sha256=r.sha256)) AS BLOB)",
     head="(SELECT head.seq FROM rows AS head WHERE head.zone={zone} AND head.path={path}"
@@ -51,10 +51,10 @@ _FOLDER_ROW: Final = (
 
 @cache
 def look_up_few(heads: int, folders: int) -> str:
-    """Return a query as `LOOK_UP` for ``heads`` paths and ``folders`` folders, without keys.
+    """Return a query like `LOOK_UP` for ``heads`` paths and ``folders`` folders, without keys.
 
-    Its values are no JSON, which is faster for one draft: zone and path of each path, then zone, path, zone,
-    and the bounds of the paths inside, of each folder.
+    Its values are not JSON, which is faster for one draft. They are zone and path of each path. Then, for
+    each folder: zone, path, zone, and the bounds of the paths inside.
     """
     return "\nUNION ALL\n".join((_LAST_ROW, *[_HEAD_ROW] * heads, *[_FOLDER_ROW] * folders))
 
@@ -74,18 +74,18 @@ UNION ALL
 SELECT 'key',{_OF_HEAD} FROM json_each(?3) AS asked CROSS JOIN rows AS head
     ON head.idempotency_key=json_extract(asked.value,'$[1]') AND head.actor=json_extract(asked.value,'$[0]')
 """
-"""What an append has to know.
+"""The data that an append needs.
 
 The first column is the kind of a row: ``last`` has the number and the time of the newest row, ``head`` is the
-head of a path, ``folder`` is a folder that ever had a file, ``key`` is the row that was made with a key. The
-values are three JSON arrays:
+head of a path, ``folder`` is a folder that ever had a file, ``key`` is the row with a key. The values are
+three JSON arrays:
 
 - paths: zone and path.
 - folders: zone, path, and the bounds of the paths inside.
 - keys: actor and key.
 """
 _NEXT_PATH: Final = (
-    # As bytes, so that the search passes a path that is no UTF-8 and does not find it again forever.
+    # As bytes, so that the search passes a path that is not UTF-8, and does not find it forever.
     "SELECT CAST(path AS BLOB) FROM rows WHERE zone=? AND path>CAST(? AS TEXT) AND version IS NOT NULL"
     " ORDER BY path, version LIMIT 1"
 )
@@ -95,15 +95,15 @@ _FIRST_PATH: Final = _NEXT_PATH.replace("path>", "path>=")
 def find_head(
     reader: sqlite3.Connection | sqlite3.Cursor, zone: Zone, path: str, as_of: int | None
 ) -> Row | None:
-    """Return the head of ``path``, or the one at row ``as_of``; None if there is none."""
+    """Return the head of ``path``, or the head at row ``as_of``; None if there is none."""
     found = reader.execute(_HEAD, (zone, path)).fetchone()
     if found is None:
         return None
     head = Row._make(found)
     if as_of is None or head.seq <= as_of:
         return head
-    # Versions of a path are 1, 2, 3 … in the order of their rows, so a binary search finds that of a moment.
-    # Rows that no tool made may leave versions out; then the versions are read.
+    # Versions of a path are 1, 2, 3 … in the order of their rows, so a binary search finds the version of a
+    # moment. Rows that were not written by the tools may leave gaps. Then the versions are read.
     low, high = 0, (head.version or 1) - 1
     best: Row | None = None
     while low < high:
@@ -128,10 +128,11 @@ def find_heads(
     as_of: int | None,
     limit: int,
 ) -> tuple[list[Row], bytes | None]:
-    """Return the heads of at most ``limit`` paths after ``after``, and the path to go on from if any is left.
+    """Return the heads of at most ``limit`` paths after ``after``, and the path at which to continue if any
+    are left.
 
-    Each path is one search in the index, so the cost grows with the paths and not with the rows. A path that
-    is no UTF-8 has no head.
+    Each path is one search in the index, so the cost grows with the number of paths, not of rows. A path that
+    is not UTF-8 has no head.
     """
     heads: list[Row] = []
     start = prefix.encode()
@@ -148,5 +149,5 @@ def find_heads(
 
 
 def decode_damaged(data: bytes) -> str:
-    """Return the text, with U+FFFD in place of bytes that are no UTF-8."""
+    """Return the text, with U+FFFD for bytes that are not UTF-8."""
     return data.decode("utf-8", "replace")

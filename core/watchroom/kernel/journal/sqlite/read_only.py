@@ -1,7 +1,7 @@
-"""A journal on a medium that is read-only or full, without the files that SQLite keeps beside it.
+"""A journal on a read-only or full medium, without SQLite's additional files.
 
-In WAL mode SQLite creates two files even to read. If it cannot, the journal is opened as immutable, unless
-the log has rows, which SQLite would ignore then.
+In WAL mode, SQLite creates two files even for reading. If it cannot, the journal is opened as immutable. That
+is not possible if the log has rows, because SQLite would ignore them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _UNWRITABLE: Final = frozenset(
 
 
 class ReadOnlyJournal(SqliteJournal):
-    """`Journal` on the SQLite file at ``path``, without any writes.
+    """`Journal` in the SQLite file at ``path``, without any writes.
 
     If the files of the log cannot be created, later rows are not seen. Raise `JournalTooNew` if a newer
     Watchroom wrote the file, and `JournalError` if it cannot be read.
@@ -68,7 +68,7 @@ class ReadOnlyJournal(SqliteJournal):
 
 
 def open_to_read(path: str | os.PathLike[str]) -> SqliteJournal:
-    """Open the journal at ``path`` to read. It is writable if its medium is.
+    """Open the journal at ``path`` for reading. It is writable if its medium is.
 
     Raise `JournalTooNew`, `JournalBusy`, and `JournalError` if it cannot be read.
     """

@@ -44,15 +44,15 @@ CREATE TRIGGER contents_never_go BEFORE DELETE ON contents
     BEGIN SELECT RAISE(ABORT, 'contents are immutable'); END;
 """
 
-# People settle conflicts seldom, but every reading asks for it.
+# People rarely settle conflicts, but every read queries them.
 _SETTLED = """
 CREATE INDEX rows_settled ON rows (zone, path, seq)
     WHERE tool IN ('resolve_conflict', 'dismiss_conflict', 'revert_outside_edit') AND outcome = 'ok';
 """
 
-# For questions by something else than a path. Only the rows that are asked for have an entry. The columns are
-# computed from the row, so the indexes are right whatever writes the rows. The key of a call comes first,
-# because it begins with the time of its session, so new entries are on the same few pages.
+# For queries without a path. Only the queried rows have an entry. The columns are computed from the row, so
+# the indexes are correct for rows of any origin. The key of a call comes first, because it begins with the
+# time of its session, so new entries are on the same few pages.
 _LOOKUPS = """
 ALTER TABLE rows ADD COLUMN topic TEXT GENERATED ALWAYS AS (CASE
     WHEN actor = 'outside' AND outcome <> 'ok' THEN 'outside:' || zone || ':' || path
@@ -75,7 +75,7 @@ CREATE INDEX rows_call ON rows (call, actor) WHERE call IS NOT NULL;
 
 # An item is open for its holder: a delivery for its receiver until it is acknowledged, a buffer for its agent
 # until it is closed, a task (without a holder) until it ends, an agent for its task forever. This is a table
-# because a later row closes an item, and rows of a partial index never change.
+# because later rows close items, and the rows in a partial index never change.
 _HOLDER = """CASE {row}.zone
     WHEN 'handoff'
         THEN substr({row}.path, instr({row}.path, '_to_') + 4,
@@ -127,7 +127,7 @@ END) VIRTUAL;
 CREATE UNIQUE INDEX rows_key ON rows (idempotency_key, actor) WHERE idempotency_key IS NOT NULL;
 """
 
-# A command is open for its task until its second version, by which it ended.
+# A command is open for its task until its second version, which ends it.
 _TASK = "substr({row}.path, 1, instr({row}.path, '/') - 1)"
 _OPEN_COMMANDS = f"""
 CREATE TRIGGER commands_open AFTER INSERT ON rows WHEN NEW.version IS NOT NULL AND NEW.zone = 'command'
@@ -168,7 +168,8 @@ def migrate(connection: sqlite3.Connection) -> None:
 
 
 def check_version(connection: sqlite3.Connection) -> None:
-    """Raise `JournalTooNew` if the journal cannot be read as it is. An older one only lacks indexes."""
+    """Raise `JournalTooNew` if the journal cannot be read in its current form. An older journal only lacks
+    indexes."""
     found = _version(connection)
     if found > len(STEPS):
         raise JournalTooNew(found=found, supported=len(STEPS))

@@ -1,7 +1,6 @@
-"""The side stores of the embedded journal: leases as locked files, snapshots and blobs in databases of their
-own.
+"""The side stores of the embedded journal: leases as locked files, snapshots and blobs in separate databases.
 
-Commits of rows never wait for snapshots or blobs, however large they are.
+Commits of rows never wait for snapshots or blobs of any size.
 """
 
 from __future__ import annotations
@@ -53,10 +52,11 @@ _log = logging.getLogger("watchroom")
 
 
 class SideDatabase:
-    """A database beside the journal, of which everything may be lost. For any thread.
+    """A database beside the journal whose data may be lost. May be used from any thread.
 
-    The file is opened for each question, because another process may have removed or replaced it. ``busy`` is
-    the timeout for other processes in seconds. If not ``is_writable``, every change raises `JournalError`.
+    The file is opened for each query, because another process may have removed or replaced it. ``busy``:
+    timeout in seconds for locks of other processes. If not ``is_writable``, every change raises
+    `JournalError`.
     """
 
     def __init__(self, path: str, busy: float, *, is_writable: bool) -> None:
@@ -65,7 +65,7 @@ class SideDatabase:
         self._is_writable = is_writable
 
     def _ask(self, question: str, *values: str | int) -> list[tuple[object, ...]]:
-        """Return the answer; nothing if the file does not exist or cannot be read."""
+        """Return the answer; empty if the file does not exist or cannot be read."""
         if not os.path.exists(self._path):
             return []
         try:
@@ -76,7 +76,7 @@ class SideDatabase:
             return []
 
     def _change(self, change: Callable[[sqlite3.Connection], None]) -> None:
-        """Call ``change`` with a connection, and again with a new file if this one is damaged. Raise
+        """Call ``change`` with a connection. If the file is damaged, call it again with a new file. Raise
         `JournalError`."""
         if not self._is_writable:
             raise JournalError(reason="the journal was opened to be read only")
@@ -118,7 +118,7 @@ class SnapshotDatabase(SideDatabase):
 
     def keep(self, form: str, seq: int, data: bytes) -> None:
         def insert(connection: sqlite3.Connection) -> None:
-            # A snapshot that a power failure takes is made again.
+            # A snapshot that is lost in a power failure is written again.
             connection.execute("PRAGMA synchronous=OFF")
             connection.execute(_SNAPSHOTS)
             with connection:
@@ -133,7 +133,7 @@ class SnapshotDatabase(SideDatabase):
 
 
 class BlobDatabase(SideDatabase):
-    """`BlobStore` in ``folder``, of at most ``max_bytes`` bytes."""
+    """`BlobStore` in ``folder``, with at most ``max_bytes`` bytes."""
 
     def __init__(self, folder: str, max_bytes: int = MAX_BLOB_BYTES, *, is_writable: bool = True) -> None:
         super().__init__(os.path.join(folder, BLOBS_NAME), 10, is_writable=is_writable)
@@ -166,10 +166,11 @@ class BlobDatabase(SideDatabase):
 
 
 class PresenceFolder:
-    """`PresenceStore`: each lease is a file in ``folder`` that its process keeps locked. For any thread.
+    """`PresenceStore`: each lease is a file in ``folder`` that its process keeps locked. May be used from any
+    thread.
 
-    The kernel unlocks the file when the process dies, however it dies. So its death is known at once, and a
-    process id that is used again cannot forge a lease.
+    The kernel unlocks the file whenever the process dies. So the death is known immediately, and a reused
+    process id cannot forge a lease.
     """
 
     def __init__(self, folder: str, platform: Platform) -> None:
@@ -207,7 +208,8 @@ class PresenceFolder:
     def _make(self, identity: str) -> ProcessLock:
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         path = self._path(identity)
-        # The file has another name until it is locked. Otherwise it would look like that of a dead process.
+        # The file has another name until it is locked. Otherwise it would look like the file of a dead
+        # process.
         lock = ProcessLock(f"{path}.new", self._platform)
         try:
             lock.acquire()
@@ -243,11 +245,11 @@ class PresenceFolder:
                 resume=str(about["resume"]),
             )
         except (OSError, ValueError, KeyError, TypeError):
-            # The lease was released at this moment, or the file is no lease.
+            # The lease was released at this moment, or the file is not a lease.
             return None
 
     def _is_held(self, path: str) -> bool:
-        # `ProcessLock` would create the file again if it was removed meanwhile.
+        # `ProcessLock` would create the file again if it was removed in the meantime.
         file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         try:
             return not self._platform.try_lock(file)

@@ -1,4 +1,4 @@
-"""Appends rows to the SQLite file. Of all threads and processes one appends at a time."""
+"""Appends rows to the SQLite file. One thread of one process appends at a time."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ from watchroom.platform import Platform
 from watchroom.platform.process_lock import ProcessLock
 
 INLINE_BYTES: Final = 64 * 1024
-"""Bytes up to which a content is kept in its row."""
+"""Maximum bytes of a content that is stored in its row."""
 _FEW: Final = 6
-"""Paths up to which `look_up_few` is used. SQLite caches a statement for each number of paths."""
+"""Maximum number of paths for which `look_up_few` is used. SQLite caches a statement for each number of
+paths."""
 MAX_HEADS: Final = 256
-"""Heads that are read at a time."""
+"""Maximum number of heads that are read at a time."""
 _CHECK_SECONDS: Final = 0.25
-"""Seconds between two checks by readers whether the files are in place."""
+"""Seconds between two checks by readers that the files are in place."""
 _OF_SYNC: Final = frozenset({sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC})
 """Errors after which recovery may or may not find the commit in the write-ahead log."""
 _OF_DISK: Final = _OF_SYNC | {sqlite3.SQLITE_IOERR_WRITE}
@@ -37,13 +38,13 @@ _log = logging.getLogger("watchroom")
 
 
 class Writer:
-    """Appends to the journal at ``path``, for any thread.
+    """Appends to the journal at ``path``. May be used from any thread.
 
-    The file lock ``lock_path`` is fair: processes append in the order in which they asked. SQLite's own lock
-    is polled, which favors the process that polls most often. Each commit writes to the lock file, which
-    wakes the readers that wait for rows.
+    The file lock ``lock_path`` is fair: processes append in the order of their requests. SQLite's own lock is
+    polled, which favors the process that polls most often. Each commit writes to the lock file, which wakes
+    waiting readers.
 
-    - ``connect``: returns a connection to write with, to a journal of the newest schema.
+    - ``connect``: returns a connection for writing to a journal with the newest schema.
     - ``on_reopened``: called after the journal was opened again because its files had been displaced.
     - ``is_guarded``: whether to check before each commit that the files are in place.
     """
@@ -81,7 +82,7 @@ class Writer:
     def append(
         self, drafts: Sequence[Draft], text_factory: Callable[[bytes], str], all_or_nothing: bool
     ) -> list[Appended]:
-        """Make rows of ``drafts`` in one transaction. ``text_factory`` decodes the texts that it reads.
+        """Append ``drafts`` in one transaction. ``text_factory``: decodes the texts that are read.
 
         Raise `WorkspaceLocked`, `JournalError`, errors of SQLite, and `OutcomeUnknown` if the disk failed
         during a sync. With ``all_or_nothing``, raise `HeadsMoved` if a draft would be refused.
@@ -101,15 +102,15 @@ class Writer:
         return appended
 
     def synchronise(self, mode: str) -> None:
-        """Set SQLite's mode of syncs for the next commits."""
+        """Set SQLite's sync mode for the next commits."""
         if mode != self._synchronous:
             self._connection.execute(f"PRAGMA synchronous={mode}")
             self._synchronous = mode
 
     def borrow(self) -> sqlite3.Connection | None:
-        """Return the connection to read with until `give_back`, None if it is in use.
+        """Return the connection for reading until `give_back`, None if it is in use.
 
-        Its cache has the pages that it has just written.
+        Its cache has the pages that were just written.
         """
         if not self._turn.acquire(blocking=False):
             return None
@@ -119,7 +120,7 @@ class Writer:
         return self._connection
 
     def give_back(self) -> None:
-        """Release the connection that `borrow` returned."""
+        """Release the connection returned by `borrow`."""
         self._turn.release()
 
     def check_files(self) -> None:
@@ -136,7 +137,7 @@ class Writer:
                 pass
 
     def close(self) -> None:
-        """Close the journal and the lock. A journal whose files were displaced is restored first."""
+        """Close the journal and the lock. If the journal's files were displaced, restore it first."""
         with ExitStack() as stack:
             is_displaced = self._files is not None and not self._files.are_in_place()
             if is_displaced and os.path.isdir(os.path.dirname(self._journal_path)):
@@ -168,7 +169,7 @@ class Writer:
             try:
                 self._lock.acquire()
             except FileNotFoundError as error:
-                # The folder was removed, and the lock with it.
+                # The folder was removed together with the lock.
                 if self._files is not None and not self._files.are_in_place():
                     self._restore(self._files)
                 raise self._lock_error(error) from error
@@ -201,12 +202,12 @@ class Writer:
         self._on_reopened()
 
     def _append(self, drafts: Sequence[Draft], all_or_nothing: bool) -> tuple[list[Appended], Row | None]:
-        """Return what became of the drafts, and the newest of the new rows."""
+        """Return the outcomes of the drafts, and the newest of the new rows."""
         if len(drafts) == 1 and not _is_large(drafts[0]) and not all_or_nothing:
             try:
                 return self._append_one(drafts)
             except sqlite3.IntegrityError:
-                # A process that does not know the lock wrote after the heads were read.
+                # A process that does not use the lock has written after the heads were read.
                 return self._append_all(drafts, all_or_nothing)
         return self._append_all(drafts, all_or_nothing)
 
@@ -215,8 +216,8 @@ class Writer:
     ) -> tuple[list[Appended], Row | None]:
         """Call `_append` after the disk failed a commit.
 
-        What was not synced may be in the write-ahead log, where recovery would take it for a commit. Written
-        again, it is a commit.
+        Unsynced data may be in the write-ahead log, where recovery would treat it as a commit. After the
+        second write, it really is a commit.
         """
         try:
             return self._append(drafts, all_or_nothing)
@@ -226,7 +227,7 @@ class Writer:
             raise
 
     def _append_one(self, drafts: Sequence[Draft]) -> tuple[list[Appended], Row | None]:
-        """Append without a transaction. It is enough that the number of the row is still free."""
+        """Append without a transaction. It is enough that the row number is still free."""
         appended, new = self._decide(drafts, all_or_nothing=False)
         for row, content in new:
             self._connection.execute(INSERT, (*row, content))
@@ -247,14 +248,14 @@ class Writer:
     def _decide(
         self, drafts: Sequence[Draft], all_or_nothing: bool
     ) -> tuple[list[Appended], list[tuple[Row, str | None]]]:
-        """Return what becomes of the drafts, and the new rows with their contents."""
+        """Return the outcomes of the drafts, and the new rows with their contents."""
         found = _Found(self._connection, drafts)
         now = max(time.time_ns(), found.last_time)
         appended = rules.append(drafts, found, found.last, now, all_or_nothing=all_or_nothing)
         last = found.last
         new: list[tuple[Row, str | None]] = []
         for draft, (row, _) in zip(drafts, appended, strict=True):
-            # A smaller number is that of a row with the same key.
+            # A smaller number belongs to an existing row with the same key.
             if row.seq > last:
                 last = row.seq
                 new.append((row, draft.content))
@@ -323,7 +324,7 @@ class _Found:
 def _asked(
     drafts: Sequence[Draft],
 ) -> tuple[dict[tuple[Zone, str], None], dict[tuple[Zone, str, str, str], None], dict[tuple[str, str], None]]:
-    """Return what the rule needs to know about ``drafts``, without duplicates:
+    """Return the lookups that the append rule needs for ``drafts``, without duplicates:
 
     - paths (zone, path) whose heads it needs.
     - folders (zone, path, and the bounds of the paths inside) that may have files.
@@ -348,12 +349,12 @@ def _asked(
 
 
 def _code(error: sqlite3.Error) -> int | None:
-    """Return SQLite's extended code of ``error``, None if Python raised it for a text that is no UTF-8."""
+    """Return SQLite's extended code of ``error``, None if Python raised it for a text that is not UTF-8."""
     return getattr(error, "sqlite_errorcode", None)
 
 
 def _is_large(draft: Draft) -> bool:
-    # A character is at most four bytes of UTF-8.
+    # A character has at most four bytes in UTF-8.
     return draft.content is not None and len(draft.content) * 4 > INLINE_BYTES
 
 
@@ -361,7 +362,7 @@ def _announce(lock: ProcessLock, newest: Row) -> None:
     try:
         lock.set_text(f"{newest.seq} {newest.time}")
     except OSError:
-        # The rows are committed. Readers look again after `BACKSTOP_SECONDS`.
+        # The rows are committed. Readers check again after `BACKSTOP_SECONDS`.
         _log.exception("row %d could not be announced", newest.seq)
 
 

@@ -20,9 +20,9 @@ from watchroom.features.sessions.runtime.models.protocol import (
 )
 
 _MAX_DESCRIPTION: Final = 500
-"""Characters of a description of invalid data."""
+"""Maximum characters of a description of invalid data."""
 _DEEPEST: Final = 4
-"""Nesting levels of a chunk: a chunk, its calls, a call, its function."""
+"""Maximum nesting levels of a chunk: a chunk, its calls, a call, its function."""
 
 
 class ModelAnswer(Frozen):
@@ -135,7 +135,8 @@ class SurrogateJoiner:
         self._arguments: dict[int, str] = {}
 
     def join(self, chunk: ModelChunk) -> ModelChunk:
-        """Return ``chunk`` with the half from the chunk before, and without a half at its end."""
+        """Return ``chunk`` with the pending half of the previous chunk in front. A half at its end is kept
+        back."""
         is_text = all(validation.is_unicode(text) for text in _texts(chunk))
         if is_text and not (self._content or self._arguments):
             return chunk
@@ -169,14 +170,15 @@ class SurrogateJoiner:
 
 
 def _split_half(text: str) -> tuple[str, str]:
-    """Return the text without a surrogate half at its end, and that half."""
+    """Return the text without a surrogate half at its end, and the half."""
     return (text[:-1], text[-1]) if "\ud800" <= text[-1:] <= "\udbff" else (text, "")
 
 
 def to_chunk(given: ModelChunk | Mapping[str, object]) -> ModelChunk:
-    """Return ``given``, which a model runtime yielded, as a `ModelChunk`. Fields that are None are left out.
+    """Return ``given``, yielded by a model runtime, as a `ModelChunk`. Fields that are None are left out.
 
-    The chunk may have surrogate halves (`SurrogateJoiner`). Raise `ModelFailed` with the invalid field.
+    The chunk may have surrogate halves (`SurrogateJoiner`). Raise `ModelFailed` with the name of an invalid
+    field.
     """
     if isinstance(given, ModelChunk):
         return given
@@ -210,7 +212,8 @@ def _drop_nones(given: object, depth: int) -> object:
 
 
 def describe_validation_error(error: ValidationError, most: int = 1) -> str:
-    """Return the first problems in ``error`` without the invalid values. ``most``: maximum, default 1."""
+    """Return the first problems in ``error`` without the invalid values. ``most``: maximum number of
+    problems, default 1."""
     problems = error.errors(include_url=False, include_context=False, include_input=False)[:most]
     texts = [": ".join(filter(None, (".".join(map(str, each["loc"])), each["msg"]))) for each in problems]
     return validation.escape_unstorable("; ".join(texts), _MAX_DESCRIPTION)

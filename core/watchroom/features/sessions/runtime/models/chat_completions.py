@@ -1,7 +1,6 @@
 """The format of the chat completions API: bodies of requests and answers. No I/O.
 
-Servers deviate from the API in many ways. Deviations are accepted as far as possible; the rest is
-`ModelFailed`.
+Servers deviate from the API in many ways. Most deviations are accepted; the others raise `ModelFailed`.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _DONE: Final = "[DONE]"
 def request_body(payload: ModelPayload, model: str, *, include_usage: bool) -> bytes:
     """Return the JSON body of a request.
 
-    - ``model``: the default if the payload names none.
+    - ``model``: the model if the payload does not name one.
     - ``include_usage``: whether to ask for token counts.
 
     A message of another agent begins with its id in brackets, so that no agent can impersonate a person.
@@ -68,8 +67,8 @@ def request_body(payload: ModelPayload, model: str, *, include_usage: bool) -> b
 class AnswerReader:
     """Reads the body of one answer, a stream of events or plain JSON.
 
-    Call `feed` with all bytes in order, and `end` at the end. More than ``max_bytes`` raise `ModelFailed`. No
-    error contains any of ``secrets``.
+    Call `feed` with all bytes in order, and `end` at the end. A body above ``max_bytes`` raises
+    `ModelFailed`. No error contains any of ``secrets``.
     """
 
     def __init__(self, max_bytes: int, secrets: Sequence[str] = ()) -> None:
@@ -168,7 +167,7 @@ class AnswerReader:
 
 
 def extract_message(body: str) -> str:
-    """Return the error message in ``body``: from its JSON, else the text."""
+    """Return the error message in the JSON of ``body``, else the whole text."""
     try:
         return _find_message(from_json(body))
     except ValueError:
@@ -246,7 +245,7 @@ class _Choice(_Wire):
 
 
 _LONGEST_NAME: Final = 100
-"""Characters of a model's name that are kept."""
+"""Maximum characters of a model's name."""
 
 
 class _PromptTokens(_Wire):
@@ -258,10 +257,11 @@ class _Usage(_Wire):
     completion_tokens: int | None = None
     prompt_tokens_details: _PromptTokens | None = None
     cache_creation_input_tokens: int | None = None
-    """Sent by proxies of other models. OpenAI's own servers do not send it."""
+    """Sent by proxies for models of other providers. OpenAI's own servers do not send it."""
 
     def counted(self, model: str) -> Usage:
-        """Return the usage of ``model``. The API includes cached tokens in the tokens of the prompt."""
+        """Return the usage of ``model``. The API counts cached tokens as prompt tokens; they are subtracted
+        here."""
         details = self.prompt_tokens_details
         sent = max(0, self.prompt_tokens or 0)
         cached = min(sent, max(0, (details.cached_tokens if details else None) or 0))
@@ -289,7 +289,7 @@ class _Piece(_Wire):
         return bool(self.error) or self.object == "error"
 
     def chunk(self) -> ModelChunk | None:
-        """Return the chunk; None if it is empty. Of several choices only the first counts."""
+        """Return the chunk; None if it is empty. If there are several choices, only the first counts."""
         choice = next((choice for choice in self.choices or () if not choice.index), _NO_CHOICE)
         message = choice.delta or choice.message or _NO_MESSAGE
         content, calls = message.text(), message.tool_calls or ()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import httpx
 
 MAX_ANSWER_BYTES: Final = 128 * 1024 * 1024
-"""Size of an answer's body. A streamed answer takes about 300 bytes per word."""
+"""Maximum bytes of an answer's body. A streamed answer takes about 300 bytes per word."""
 
 _MAX_REFUSAL_BYTES: Final = 64 * 1024
 _SECRET_NAME: Final = re.compile("auth|cookie|key|secret|token")
@@ -36,11 +36,11 @@ class Timeouts(NamedTuple):
 
     connect: float = 10.0
     first: float = 300.0
-    """Until the first byte of an answer. A local model can read a long conversation for minutes."""
+    """The wait for the first byte of an answer. A local model can read a long conversation for minutes."""
     stall: float = 60.0
-    """Until each further byte, including keep-alives."""
+    """The wait for each further byte, including keep-alives."""
     linger: float = 2.0
-    """Until the usage and the end of the stream, after a complete answer."""
+    """The wait for the usage and the end of the stream, after a complete answer."""
 
 
 _TIMEOUTS: Final = Timeouts()
@@ -54,7 +54,7 @@ class OpenAICompatible:
     - ``api_key``, ``headers``: sent with each request. They never appear in an error.
     - ``max_answer_bytes``: the maximum size of an answer's body, default 128 MiB.
     - ``include_usage``: whether to ask for token counts, which some servers refuse. Default True.
-    - ``client``: default an own client, which is opened on first use and closed by `aclose`.
+    - ``client``: the HTTP client. By default, a client is opened on first use and closed by `aclose`.
 
     Connections are shared by all requests. Use one instance on one event loop.
 
@@ -101,7 +101,7 @@ class OpenAICompatible:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the connections. Answers that are arriving fail; a later request opens new ones."""
+        """Close the connections. Answers that are arriving fail; a later request opens new connections."""
         client, self._own = self._own, None
         if client is not None:
             await client.aclose()
@@ -227,7 +227,7 @@ class OpenAICompatible:
 
 
 class _Refusal(NamedTuple):
-    """Why there is no answer. ``passes``: whether a retry may succeed."""
+    """The reason why there is no answer. ``passes``: whether a retry may succeed."""
 
     failure: ModelFailed
     passes: bool = False

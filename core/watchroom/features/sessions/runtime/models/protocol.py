@@ -12,7 +12,7 @@ from watchroom.features.sessions.runtime.messages import Frozen, Message
 
 
 class Usage(Frozen):
-    """Tokens as the provider of a model counts them.
+    """Token counts as reported by the provider of a model.
 
     - ``input_tokens``: without tokens read from or written to a cache.
     - ``model``: the provider's name of the model.
@@ -66,7 +66,7 @@ class ToolCallDelta(Frozen):
 
 
 class ModelChunk(Frozen):
-    """A piece of a model's answer. ``usage`` counts the whole answer, and replaces an earlier one."""
+    """A piece of a model's answer. ``usage`` covers the whole answer, and replaces earlier values."""
 
     content: str = ""
     tool_calls: tuple[ToolCallDelta, ...] = ()

@@ -14,7 +14,7 @@ _SECONDS: Final = re.compile(r"\d{1,12}(\.\d*)?", re.ASCII)
 
 
 class RetryPolicy(NamedTuple):
-    """How often and when to retry a request, with exponential backoff.
+    """The number and timing of retries of a request, with exponential backoff.
 
     - ``retries``: maximum number of retries, default 4.
     - ``base``: seconds before the first retry, doubled after each failure, default 0.5.
@@ -31,8 +31,10 @@ class RetryPolicy(NamedTuple):
     now: Callable[[], float] = time.time
 
     def wait(self, failures: int, retry_after: str = "") -> float:
-        """Return the seconds to wait after ``failures`` consecutive failures. ``retry_after``: the header of
-        the last one."""
+        """Return the seconds to wait after ``failures`` consecutive failures.
+
+        ``retry_after``: the Retry-After header of the last failure.
+        """
         asked = self._parse_retry_after(retry_after.strip())
         if asked is not None:
             return min(self.longest, asked) + self.base * self.jitter()

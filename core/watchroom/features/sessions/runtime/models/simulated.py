@@ -47,7 +47,7 @@ SIMULATED: Final = "simulated"
 _INPUT_PRICE: Final = 3e-6
 _CACHED_PRICE: Final = 0.3e-6
 _OUTPUT_PRICE: Final = 15e-6
-"""Realistic prices in US dollars per token."""
+"""Realistic prices in US dollars per token, for input and output."""
 
 
 class SimulatedModel:
@@ -86,7 +86,7 @@ class SimulatedModel:
 
 
 def _usage(known: int, new: int, said: int) -> Usage:
-    """Return the usage of a provider that has the ``known`` tokens of a request in its cache."""
+    """Return the usage as a provider would report it that has cached the ``known`` tokens of the request."""
     cost = new * _INPUT_PRICE + known * _CACHED_PRICE + said * _OUTPUT_PRICE
     return Usage(
         input_tokens=new,

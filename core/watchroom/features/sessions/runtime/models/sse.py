@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 from watchroom.errors import ModelFailed
 
 LONGEST_LINE: Final = 32 * 1024 * 1024
-"""Bytes. A tool call with a file of 10 MB is one line, with arguments that are escaped twice."""
+"""Maximum bytes of a line. A tool call with a file of 10 MB is one line, with arguments that are escaped
+twice."""
 
 _BOM: Final = b"\xef\xbb\xbf"
 
@@ -23,7 +24,8 @@ class ServerSentEvent(NamedTuple):
 class EventParser:
     """Parses server-sent events. Call `feed` with all bytes in order, and `close` at the end.
 
-    ``longest_line``: maximum bytes of a line, and of all lines of one event. More raises `ModelFailed`.
+    ``longest_line``: maximum bytes of a line, and of all lines of one event. A longer line or event raises
+    `ModelFailed`.
     """
 
     def __init__(self, longest_line: int = LONGEST_LINE) -> None:
@@ -49,7 +51,7 @@ class EventParser:
         self._check_size(len(self._rest))
 
     def close(self) -> Iterator[ServerSentEvent]:
-        """Yield a last event without an empty line, which some servers leave out. A partial line is
+        """Yield the last event if the empty line after it is missing, as with some servers. A partial line is
         dropped."""
         yield from self._flush_event()
 
