@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from watchroom.algorithms.editing.tool_visibility import EDIT_TOOLS, SYNC_TOOLS
-from watchroom.errors import ToolNotFound
+from watchroom.errors import GitError, InvalidScenario, ToolNotFound
 from watchroom.features.buffers.tools import buffer_tool
 from watchroom.features.calls.tool_registry import all_tools
 from watchroom.kernel.zones import ZONES
@@ -65,6 +65,13 @@ def test_a_tool_that_is_not_found_is_told_whole_in_chinese() -> None:
     message = ToolNotFound(tool="get_time").message("zh")
     assert "Tool not found: get_time" in message
     assert is_balanced(message)
+
+
+def test_a_message_that_ends_with_a_value_is_a_sentence() -> None:
+    assert GitError(reason="fatal: bad object").message() == "git failed: fatal: bad object."
+    assert GitError(reason="It is locked.").message() == "git failed: It is locked."
+    assert GitError(reason="fatal: bad object").message("zh").endswith("fatal: bad object。")
+    assert InvalidScenario(file="a.toml", problems="line 1: unknown key").message().endswith("unknown key")
 
 
 def test_each_text_of_a_tool_or_an_argument_belongs_to_one() -> None:

@@ -8,6 +8,8 @@ from typing import ClassVar, Final, cast
 from watchroom.model import RESOLVE, Json, Outcome, Row
 from watchroom.texts import Language, catalogue
 
+_SENTENCE_ENDS: Final = (".", "!", "?", "…", "。", "！", "？", ":", "：")
+
 
 class WatchroomError(Exception):
     """Base of all errors of this package. ``values`` fill the placeholders of the texts under
@@ -33,8 +35,11 @@ class WatchroomError(Exception):
         self.values = values
 
     def message(self, language: Language = "en") -> str:
-        """Return the problem as a text in ``language``."""
-        return self._text("message", language)
+        """Return what happened, in ``language``. A text of one line ends with a full stop, also after a value
+        such as the output of git."""
+        text = self._text("message", language)
+        is_sentence = "\n" in text or text.endswith(_SENTENCE_ENDS)
+        return text if is_sentence else text + ("。" if language == "zh" else ".")
 
     def suggestion(self, language: Language = "en") -> str:
         """Return a suggestion in ``language``."""

@@ -80,7 +80,7 @@ def test_unwritable_output_does_not_undo_a_command(
     assert "Traceback" not in said
     if run is run_full:
         assert status == REFUSED
-        assert "The command was carried out, but its output could not be written: No space left" in said
+        assert "The command succeeded, but its output could not be written: No space left" in said
     else:
         assert status == OK
         assert "output" not in said

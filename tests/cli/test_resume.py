@@ -99,6 +99,6 @@ def test_rows_of_a_lost_process_cannot_choose_the_shown_command(
     (need,) = printed_json(capsys, "show", str(folder), "needs", "--json")
     assert need["what"] == (
         f"not seen alive: alice; resume with: watchroom resume '{folder}' alice"
-        " (the command that its process left is not valid)"
+        " (its process recorded an invalid command, which is not shown)"
     )
     assert "curl" not in printed(capsys, "show", str(folder), "needs")

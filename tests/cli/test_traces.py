@@ -133,9 +133,9 @@ def test_ended_spans_are_sent(
     assert numbers["gen_ai.usage.output_tokens"] == 10
     assert first.start_time_unix_nano < call.start_time_unix_nano < first.end_time_unix_nano
     assert b"secret" not in request.SerializeToString()
-    assert out.startswith("5 spans sent")
+    assert out.startswith("Spans sent: 5,")
     last = out.rpartition(" ")[2].strip()
-    assert printed(capsys, "traces", worked, "--endpoint", url, "--since", last).startswith("0 spans sent")
+    assert printed(capsys, "traces", worked, "--endpoint", url, "--since", last).startswith("Spans sent: 0,")
     assert taken.requests.empty()
 
 
@@ -144,7 +144,7 @@ def test_an_unavailable_receiver_is_retried(
 ) -> None:
     taken, url = receiver
     taken.statuses.append(503)
-    assert printed(capsys, "traces", worked, "--endpoint", f"{url}/own/path").startswith("5 spans sent")
+    assert printed(capsys, "traces", worked, "--endpoint", f"{url}/own/path").startswith("Spans sent: 5,")
     assert taken.requests.get(timeout=PATIENCE)[0] == "/own/path"
 
 
@@ -237,4 +237,4 @@ def test_following_sends_new_rows_until_an_interrupt(
         follower.send_signal(signal.SIGINT)
         out, _ = follower.communicate(timeout=PATIENCE)
     assert follower.returncode == 0
-    assert "spans sent, up to row" in out
+    assert "Spans sent: 1, up to row" in out

@@ -142,7 +142,7 @@ def test_verify_reports_the_sealed_rows_and_later_changes(
         f"Seal covers rows up to {sealed.seal.seq} (signed by a known machine, key SHA256:"
     )
     assert f"published up to row {sealed.seal.seq}, " in line
-    assert f"as in {published} up to row {sealed.seal.seq}" in line
+    assert f"matches {published} up to row {sealed.seal.seq}" in line
     tamper(journal_of(team), "UPDATE rows SET time=time-1 WHERE seq=2")
     status, out, _ = run(capsys, "verify", team)
     assert (status, out.splitlines()[-1]) == (

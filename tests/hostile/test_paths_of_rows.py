@@ -158,7 +158,7 @@ def test_an_agent_s_row_in_another_agent_s_folder_makes_no_file(world: World, ca
     status, out, errors = run(capsys, "verify", str(world.root))
     assert status == 1
     assert "in the folder of another agent" in out
-    assert "2 rows have no file" in errors
+    assert "Rows without a file, because their paths break the rules: 2." in errors
 
 
 def test_verify_names_the_rule_in_the_workspace_s_language(tmp_path: Path, capsys: Captured) -> None:

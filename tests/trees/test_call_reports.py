@@ -100,7 +100,7 @@ def test_a_refused_deletion_says_so_and_has_no_text(
     assert "is kept" not in found.value.reason
     (refused,) = refused_of(kept, "a.txt")
     assert kept.journal.content(refused.seq) is None
-    assert refused.message == "wanted to delete the file"
+    assert refused.message == "tried to delete the file"
     assert repository.read("a.txt").startswith("ONE")
 
 

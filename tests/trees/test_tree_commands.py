@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any, Final
@@ -174,10 +175,31 @@ def test_authors_of_lines_are_exported_as_an_agent_trace(
     ]
 
 
+def test_a_patch_names_files_by_their_paths_in_the_repository(capsys: Captured, worked: Repository) -> None:
+    lines = printed(capsys, "diff", "--patch").splitlines()
+    assert {"diff --git a/a.txt b/a.txt", "+++ b/a.txt", "+++ b/new.txt"} <= set(lines)
+
+
+def test_a_patch_of_several_working_trees_names_the_tree_of_each_file(
+    capsys: Captured, worked: Repository, tmp_path: Path
+) -> None:
+    linked = tmp_path / "linked"
+    worked.git("worktree", "add", "--quiet", str(linked))
+    with Workspace.open(worked.root) as workspace:
+        assert workspace.keep()
+        ScriptedClient(workspace, "alice", linked).bash("echo seven >> a.txt")
+    lines = printed(capsys, "diff", "--patch").splitlines()
+    of_a = sorted(line for line in lines if re.fullmatch(r"\+\+\+ b/\S+/a\.txt", line))
+    assert [re.sub("-[0-9a-f]{8}/", "/", line) for line in of_a] == [
+        "+++ b/linked/a.txt",
+        "+++ b/project/a.txt",
+    ]
+
+
 def test_the_plan_of_a_commit_is_shown_and_nothing_done(capsys: Captured, worked: Repository) -> None:
     before = worked.git("rev-parse", "--all")
     assert printed(capsys, "commit", "bob", "--dry-run").splitlines() == [
-        "bob onto watchroom/bob: 3 files",
+        "Commit of bob onto watchroom/bob. Files: 3",
         "  M a.txt  ~bob +1",
         "  D b.txt  ~bob −1",
         "  A new.txt  ~bob +1",
@@ -187,7 +209,7 @@ def test_the_plan_of_a_commit_is_shown_and_nothing_done(capsys: Captured, worked
 
 def test_the_work_of_an_agent_is_committed_to_a_new_branch(capsys: Captured, worked: Repository) -> None:
     out = printed(capsys, "commit", "bob", "-m", "Add six")
-    assert "onto watchroom/bob: 3 files." in out
+    assert "onto watchroom/bob. Files: 3." in out
     assert worked.git("show", "watchroom/bob:a.txt").splitlines()[0] == "one"
     assert worked.git("show", "watchroom/bob:a.txt").splitlines()[-1] == "six"
     assert worked.git("log", "-1", "--format=%s", "watchroom/bob") == "Add six"
@@ -212,7 +234,7 @@ def test_files_that_build_on_others_work_are_left_out(capsys: Captured, worked: 
         alice.read("new.txt")
         alice.edit("new.txt", "new", "newer")
     lines = printed(capsys, "commit", "alice", "--dry-run").splitlines()
-    assert lines[-2:] == ["Left out: 1 files", "  new.txt  builds on uncommitted work of bob"]
+    assert lines[-2:] == ["Files left out: 1", "  new.txt  builds on uncommitted work of bob"]
 
 
 def test_a_commit_needs_a_message_and_something_to_commit(capsys: Captured, worked: Repository) -> None:
@@ -250,5 +272,7 @@ def test_a_command_is_tried_on_the_work_of_one_agent(
 
 def test_the_commands_need_a_repository(capsys: Captured, tmp_path: Path) -> None:
     Workspace.open(tmp_path / "team").close()
-    assert "not in a git repository" in misuse(capsys, "changes", str(tmp_path / "team"))
-    assert "not in a git repository" in misuse(capsys, "commit", "x", str(tmp_path / "team"), "--dry-run")
+    assert "does not belong to a git repository" in misuse(capsys, "changes", str(tmp_path / "team"))
+    assert "does not belong to a git repository" in misuse(
+        capsys, "commit", "x", str(tmp_path / "team"), "--dry-run"
+    )

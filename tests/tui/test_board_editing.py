@@ -116,7 +116,7 @@ async def test_a_collision_opens_the_merge_and_nothing_is_lost(workspace: Worksp
         await opens_editor(user)
         await user.type("Dana was here. ")
         ok(workspace.tools("anna"), "whiteboard_append", board="global", content="Meanwhile.")
-        await user.sees("⚠ v4 by anna meanwhile")
+        await user.sees("⚠ anna saved v4")
         await user.press("ctrl+s")
         await user.until(lambda: user.place == "CommitDialog", "the question why")
         await user.sees("+ Dana was here.")

@@ -50,7 +50,7 @@ async def test_a_budget_is_changed_and_removed(workspace: Workspace) -> None:
         await user.press("enter")
         await user.is_told('"much" is not an amount.')
         await user.press("ctrl+u", "enter")
-        await user.is_told("the team has no budget of this kind now.")
+        await user.is_told("Budget removed: the team.")
     assert workspace.config.budgets.of("team", "") == []
 
 

@@ -154,7 +154,7 @@ async def test_the_work_of_one_agent_is_committed(
         await is_asked_for_a_message(user)
         await user.type("Two")
         await user.press("enter")
-        await user.is_told("onto main: 2 files.")
+        await user.is_told("onto main. Files: 2.")
         await user.until(lambda: len(user.list("changes").items) == 1, "what bob changed")
         assert repository.git("show", "HEAD:a.txt") == "one\nTWO\nthree"
         assert repository.git("log", "-1", "--format=%an %s") == "alice Two"
@@ -175,7 +175,7 @@ async def test_a_commit_can_go_to_a_new_branch(
         await is_asked_for_a_message(user)
         await user.type("Two")
         await user.press("enter")
-        await user.is_told("onto watchroom/alice: 2 files.")
+        await user.is_told("onto watchroom/alice. Files: 2.")
         assert repository.git("show", "watchroom/alice:a.txt") == "one\nTWO\nthree"
         assert repository.git("log", "--format=%s", "HEAD") == "m\nstart"
 
@@ -379,7 +379,7 @@ async def test_the_work_of_an_agent_is_tried_before_it_is_committed(
         await user.press("ctrl+t")
         await user.until(lambda: user.place == "TextInputDialog", "where the command is written")
         await user.press(*"cat a.txt; false", "enter")
-        await user.is_asked("The try of alice's work ended with status 1")
+        await user.is_asked("The command on the work of alice ended with status 1")
         assert "TWO three" in user.words_in("#changes")
         assert "four" not in user.words_in("#changes")
         await user.press("escape", "K")
@@ -392,7 +392,7 @@ async def test_the_work_of_an_agent_is_tried_before_it_is_committed(
         await is_asked_for_a_message(user)
         await user.type("Two")
         await user.press("enter")
-        await user.is_told("onto main: 2 files.")
+        await user.is_told("onto main. Files: 2.")
 
 
 async def test_the_work_of_an_agent_is_committed_from_the_agents_screen(

@@ -247,7 +247,7 @@ async def test_a_merge_does_not_settle_later_writes(
     async with dashboard(workspace) as user:
         await opens_merge(user)
         later = stale_write(bob, "much later\n", 1)
-        await user.is_told("bob has written another text.")
+        await user.is_told("bob has another refused text for this file.")
         await commits(user, "i")
         await user.is_told("is now version 3")
         await user.has_taken_in(workspace)

@@ -247,7 +247,7 @@ async def test_a_rollback_is_not_done_when_the_file_moved_since_it_was_shown(
         await user.is_asked("This makes version 4")
         write(alice, "four\n", 3)
         await user.press("enter")
-        await user.is_asked("Not done: alice made version 4 in the meantime.")
+        await user.is_asked("Not rolled back: alice made version 4 in the meantime.")
         await user.is_asked("This makes version 5; nothing is lost.")
         assert "− four" in user.words_in("#changes")
         head = workspace.journal.head("collab", PLAN)

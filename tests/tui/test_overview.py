@@ -148,12 +148,12 @@ async def test_readings_in_a_row_are_one_line_until_they_are_unfolded(
     for _ in range(12):
         ok(alice, "collab_read", filepath=PLAN)
     async with dashboard(workspace) as user:
-        await user.sees("12 readings")
+        await user.sees("12 reads")
         folded = len(user.list("activity").items)
         await user.press("z")
         await user.until(lambda: len(user.list("activity").items) == folded + 11, "each reading")
         await user.press("z")
-        await user.sees("12 readings")
+        await user.sees("12 reads")
 
 
 @contextmanager

@@ -161,7 +161,7 @@ async def test_indivisible_calls_are_rejected(workspace: Workspace, alice: Toolb
         await user.press("enter")
         await bob.ended()
         assert text_of(workspace) == BEFORE
-        assert "nothing was done. Make the taken hunks" in told(bob)["reason"]
+        assert "nothing was done. Make only the changes" in told(bob)["reason"]
         assert "Taken: lines 5-6." in told(bob)["reason"]
 
 

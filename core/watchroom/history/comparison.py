@@ -15,6 +15,7 @@ from watchroom.features.overview.reads import (
     VersionTexts,
     read_pair_texts,
 )
+from watchroom.features.trees.rows import REPO
 from watchroom.kernel.checkout.layout import document_place, has_files, place
 from watchroom.kernel.journal import ChangedPath, Journal
 from watchroom.kernel.rules.details import size_without_text
@@ -117,11 +118,12 @@ def read_sides(journal: Journal, pair: VersionPair) -> VersionTexts:
     return read_pair_texts(journal, pair)
 
 
-def read_patch(journal: Journal, pair: VersionPair) -> str:
+def read_patch(journal: Journal, pair: VersionPair, *, has_trees: bool = False) -> str:
     """Return the changes of ``pair`` as a patch for ``git apply``, empty if nothing changed.
 
     The file names are the same as in an export. Task files are in ``tasks/TASK``, as in an exported
-    repository. Raise `UnreadableVersionError`, `JournalError`.
+    repository. A file in a working tree has its path in the tree, below the tree's id if the patch
+    ``has_trees``. Raise `UnreadableVersionError`, `JournalError`.
     """
     if pair.new.zone in DOCUMENTS:
         old_text, new_text = (_document_values(journal, row) if row is not None else "" for row in pair)
@@ -131,15 +133,17 @@ def read_patch(journal: Journal, pair: VersionPair) -> str:
         GitFile(_mode(pair.old), old_text) if pair.old is not None and not pair.old.deleted else None,
         GitFile(_mode(pair.new), new_text) if not pair.new.deleted else None,
     )
-    return git_patch(_file_name(pair.new), *sides)
+    return git_patch(_file_name(pair.new, has_trees=has_trees), *sides)
 
 
 def _mode(row: Row) -> FileMode:
     return "100755" if is_executable(row) else "100644"
 
 
-def _file_name(row: Row) -> bytes:
+def _file_name(row: Row, *, has_trees: bool) -> bytes:
     """Return the path of a file in an export. Names that are not UTF-8 get their original bytes."""
+    if row.zone == REPO:
+        return unescape_path(row.path if has_trees else row.path.partition("/")[2])
     if row.zone in DOCUMENTS:
         return "/".join(document_place(row.zone, row.path)).encode()
     if has_files(row.zone):

@@ -11,6 +11,7 @@ from watchroom.history.comparison import PathDifference, read_changed_paths, rea
 from watchroom.kernel.journal import Journal
 from watchroom.model import Json
 from watchroom.texts import Catalogue
+from watchroom_tui.formatters import labels
 
 from watchroom_cli.arguments.known_names import check_paths
 from watchroom_cli.arguments.time_argument import moment_range, open_journal
@@ -35,21 +36,22 @@ def run_diff(args: Namespace, texts: Catalogue) -> int:
         changed = read_changed_paths(journal, after, until, args.paths)
         shows_patch = args.patch or (bool(args.paths) and not args.json)
         found = list(read_differences(journal, changed))
+        has_trees = labels.has_several_trees((each.zone, each.path) for each in changed)
         if args.json:
-            paths = [_as_json(journal, each, shows_patch) for each in found]
+            paths = [_as_json(journal, each, shows_patch, has_trees) for each in found]
             print_json({"from": after, "to": until, "paths": paths}, indent=2)
         elif not found:
             print(texts("cli.diff.none", after=after, until=until))
         elif shows_patch:
             for each in found:
-                _print_patch(journal, each, texts)
+                _print_patch(journal, each, has_trees, texts)
         else:
             print("\n".join(format_table([_as_entry(each, texts) for each in found], texts)))
     return 0
 
 
-def _print_patch(journal: Journal, found: PathDifference, texts: Catalogue) -> None:
-    patch = _patch_of(journal, found)
+def _print_patch(journal: Journal, found: PathDifference, has_trees: bool, texts: Catalogue) -> None:
+    patch = _patch_of(journal, found, has_trees)
     if patch is None:
         name = f"{found.path.zone}/{found.path.path}"
         text = texts("cli.diff.no_text", path=name, before=found.path.before, version=found.path.last)
@@ -59,15 +61,15 @@ def _print_patch(journal: Journal, found: PathDifference, texts: Catalogue) -> N
         print(patch, end="")
 
 
-def _patch_of(journal: Journal, found: PathDifference) -> str | None:
+def _patch_of(journal: Journal, found: PathDifference, has_trees: bool) -> str | None:
     """Return the patch, None if a version is binary or unreadable."""
     try:
-        return read_patch(journal, found.pair)
+        return read_patch(journal, found.pair, has_trees=has_trees)
     except UnreadableVersionError:
         return None
 
 
-def _as_json(journal: Journal, found: PathDifference, with_patch: bool) -> dict[str, Json]:
+def _as_json(journal: Journal, found: PathDifference, with_patch: bool, has_trees: bool) -> dict[str, Json]:
     path = found.path
     fields: dict[str, Json] = {
         "zone": path.zone,
@@ -81,7 +83,7 @@ def _as_json(journal: Journal, found: PathDifference, with_patch: bool) -> dict[
         "added": found.added,
         "removed": found.removed,
     }
-    return {**fields, "patch": _patch_of(journal, found)} if with_patch else fields
+    return {**fields, "patch": _patch_of(journal, found, has_trees)} if with_patch else fields
 
 
 def _as_entry(found: PathDifference, texts: Catalogue) -> dict[str, Json]:
