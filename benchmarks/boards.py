@@ -117,7 +117,7 @@ def keys(path: str) -> list[Measure]:
         minimal.wait_for_bytes(GREETING.encode(), timeout=30)
         terminal.wait_for_bytes(_TITLE.encode(), timeout=30)
         terminal.settle(1.0)
-        for name, key in (("a line", "j"), ("a page", " ")):
+        for name, key in (("a line", "j"), ("a page", "\x1b[6~")):
             floor, ours = [], []
             for _ in range(_KEYS):
                 floor.append(minimal.key_latency("x"))
@@ -166,7 +166,7 @@ def memory(paths: dict[str, str]) -> list[Measure]:
             terminal.wait_for_bytes(_TITLE.encode(), timeout=30)
             terminal.settle(1.5)
             for _ in range(20):
-                terminal.send(" ")
+                terminal.send("\x1b[6~")
                 terminal.settle(0.1)
             used[name] = terminal.usage().rss
     sizes = {name: os.path.getsize(paths[name]) for name in used}

@@ -9,7 +9,7 @@ import pytest
 from rich.cells import cell_len
 from watchroom_tui.formatters.labels import MARKER_SIGNS, NEED_MARKS, STATUS_MARKS, TASK_MARKS
 from watchroom_tui.formatters.styled_text import Span
-from watchroom_tui.presentation.charset import Charset, charset_of
+from watchroom_tui.presentation.charset import REPLACEMENT_ERRORS, Charset, charset_of
 
 ASCII = Charset("ascii", "utf-8")
 CONSOLE = Charset("cp437", "utf-8")
@@ -64,3 +64,10 @@ def test_names_are_escaped_as_json_has_them_and_those_that_can_be_shown_are_not(
     assert json.loads(f'"{ASCII.replace(name)}"') == "é港口😀\x1b.md"
     assert LATIN.replace("é港 → ✓") == r"é\u6e2f > +"
     assert CONSOLE.replace("╭─╮ ●") == "┌─┐ *"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "printed"), [("koi8-r", rb"\u00e9 \u6e2f > +"), ("latin-1", b"\xe9 \\u6e2f > +")]
+)
+def test_what_an_encoding_lacks_is_replaced_in_a_pipe(encoding: str, printed: bytes) -> None:
+    assert "é 港 → ✓".encode(encoding, REPLACEMENT_ERRORS) == printed

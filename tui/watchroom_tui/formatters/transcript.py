@@ -274,6 +274,17 @@ class Transcript(Drawing):
     def kind_at(self, index: int) -> TranscriptEntryKind | None:
         return self._rows[index].entry.kind if 0 <= index < len(self._rows) else None
 
+    def moved(self, before: Drawing, anchor: int) -> int | None:
+        """Return the row of the same entry, as far below its first row as before."""
+        if not isinstance(before, Transcript):
+            return None
+        key = before.key_at(anchor)
+        first, first_before = self.row_of(key), before.row_of(key)
+        if first is None or first_before is None:
+            return None
+        row = first + anchor - first_before
+        return row if self.key_at(row) == key else first
+
     def row_of(self, key: str) -> int | None:
         """Return the first row of an entry, None if it is not shown."""
         return next((at for at, row in enumerate(self._rows) if row.entry.key == key), None)

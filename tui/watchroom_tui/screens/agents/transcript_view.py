@@ -49,7 +49,7 @@ class TranscriptView(TextPane):
     def _is_at_end(self) -> bool:
         return self._drawing is None or self._cursor is None or self._cursor >= len(self._drawing) - 1
 
-    def _draw(self, *, at_end: bool, keep: str = "") -> None:
+    def _draw(self, *, at_end: bool) -> None:
         if self._folded is None:
             self._folded = Transcript(self._entries, self._unfolded)
         agent, text = self._saying
@@ -57,10 +57,8 @@ class TranscriptView(TextPane):
         self.show_drawing(self._path, transcript, title=self._session_title, with_cursor=True)
         if at_end:
             self.action_scroll_to_end(1)
-        elif keep:
-            row = transcript.row_of(keep)
-            if row is not None:
-                self._move_cursor(row)
+        else:
+            self._show_cursor()
 
     def move_to_step(self, step: int) -> None:
         """Put the cursor on the first entry of the ``step`` of this number, if it has any."""
@@ -71,23 +69,18 @@ class TranscriptView(TextPane):
 
     def action_fold(self) -> None:
         """Show what a call was given and gave, or hide it."""
-        key = self._key()
-        if isinstance(self._drawing, Transcript) and self._drawing.kind_at(self._cursor or 0) == "call":
-            self._unfolded ^= {key}
+        drawing, row = self._drawing, self._cursor or 0
+        if isinstance(drawing, Transcript) and drawing.kind_at(row) == "call":
+            self._unfolded ^= {drawing.key_at(row)}
             self._folded = None
-            self._draw(at_end=False, keep=key)
+            self._draw(at_end=False)
 
     def open_row(self) -> None:
         self.action_fold()
 
     def action_fold_all(self) -> None:
         """Show what all calls were given and gave, or hide it."""
-        key = self._key()
         calls = frozenset(entry.key for entry in self._entries if entry.kind == "call")
         self._unfolded = frozenset() if self._unfolded else calls
         self._folded = None
-        self._draw(at_end=False, keep=key)
-
-    def _key(self) -> str:
-        drawing = self._drawing
-        return drawing.key_at(self._cursor or 0) if isinstance(drawing, Transcript) else ""
+        self._draw(at_end=False)

@@ -35,8 +35,7 @@ class RegionPane(TextPane):
     def __init__(self, *, id: str, classes: str = "pane") -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
         self.others: Sequence[RegionPane] = ()
-        """The panes that follow where the person scrolls this one, at once: a message would come a frame
-        later."""
+        """The panes that scroll with this one, without a message, which would come a frame later."""
         self._regions: Regions = ()
         self._layout = RegionLayout(())
         self._at = 0
@@ -44,15 +43,15 @@ class RegionPane(TextPane):
         """Called before the person scrolls this pane."""
         self._follows = False
         self._to_reveal: int | None = None
-        """A region to bring into view as soon as the pane has a size."""
+        """The region to show when the pane has a size."""
         self._named = ""
 
     @abstractmethod
     def draw(self, measures: RegionMeasures, at: int) -> RegionDrawing:
-        """Return the drawing of this text. The person is at region ``at``."""
+        """Return the drawing of this text. ``at``: the current region."""
 
     def show(self, measures: RegionMeasures, at: int) -> None:
-        """Show the regions that were measured; the person is at region ``at``."""
+        """Show the measured regions. ``at``: the current one."""
         if measures.regions is self._regions and at == self._at:
             return
         is_first = not self._regions
@@ -64,17 +63,17 @@ class RegionPane(TextPane):
             self.reveal(at)
 
     def set_title(self, title: str) -> None:
-        """Give the pane a title, which is made safe here."""
+        """Show ``title``, which is sanitized here."""
         self._named = title
         self._entitle(title)
 
     @property
     def tab_text(self) -> str:
-        """The pane's name, where there are tabs."""
+        """The name on this pane's tab."""
         return self._named
 
     def reveal(self, region: int) -> None:
-        """Bring a region into view, a third of the pane from its top."""
+        """Scroll a region into view, a third of the pane from its top."""
         if not self._regions:
             return
         if not self.size:
@@ -91,16 +90,17 @@ class RegionPane(TextPane):
             self.reveal(region)
 
     def forget_reveal(self) -> None:
-        """Stay where the person scrolls to, also if the pane gets its size only then."""
+        """Stay at the person's scroll position, also if the pane has no size yet."""
         self._to_reveal = None
 
     @property
     def place(self) -> tuple[int, int]:
-        """What is at the top: the region, and how many of its rows are above."""
+        """The region at the top, and the number of its rows above."""
         return self._layout.at(min(int(self.scroll_offset.y), max(0, self._layout.rows - 1)))
 
     def follow(self, other: RegionPane) -> None:
-        """Scroll to where another pane is; at its ends, to the ends: it may be higher or wider."""
+        """Scroll to the place of another pane, and to the ends if it is there, because it may be higher or
+        wider."""
         region, rows_above = other.place
         y = self._layout.start(region) + min(rows_above, self._layout.height(region) - 1)
         x = other.scroll_offset.x
@@ -142,7 +142,7 @@ class RegionPane(TextPane):
 
     @property
     def gutter_width(self) -> int:
-        """How many cells stand before each line."""
+        """The number of cells before each line."""
         return self._drawing.gutter(0) if self._drawing is not None else 0
 
     def on_click(self, event: events.Click) -> None:

@@ -28,7 +28,7 @@ OFFERED: Final = ("take_current", "take_incoming", "take_both", "take_neither", 
 
 
 class RegionDrawing(Drawing):
-    """One text of a merge. ``at``: the region that the person is at."""
+    """One text of a merge. ``at``: the current region."""
 
     wraps = False
 
@@ -137,7 +137,8 @@ class ResultDrawing(RegionDrawing):
 
 
 def _end_of(line: str, region: Region) -> Span:
-    """How the line ends, where the sides end their lines differently: that may be all that differs."""
+    """Return a mark for the end of the line, empty if all sides end their lines alike. The end may be the
+    only difference."""
     sides = [side[:COMPARED] for side in (region.base, region.current, region.incoming)]
     if len({_ending(each) for side in sides for each in side}) < 2:
         return Span("")
@@ -151,7 +152,7 @@ def _ending(line: str) -> str:
 
 
 def marked_words(old: str, new: str) -> Iterator[Span]:
-    """``new`` with the words marked that ``old`` has not."""
+    """Yield ``new`` with the words marked that ``old`` lacks."""
     at = 0
     for start, end in [*find_changed_words(old, new), (len(new), len(new))]:
         for text, style in ((new[at:start], ""), (new[start:end], "added-word")):
@@ -161,7 +162,7 @@ def marked_words(old: str, new: str) -> Iterator[Span]:
 
 
 def state_of(region: Region) -> str:
-    """The style of a region's mark: open, decided by a person, or taken because one side changed it alone."""
+    """Return the style of a region's mark: open, decided by a person, or changed by one side only."""
     if region.is_open:
         return "error"
     return "ok" if region.choice else "accent"
