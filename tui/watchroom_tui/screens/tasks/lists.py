@@ -214,7 +214,7 @@ class TaskFileList(ColumnList[Row]):
         return labels.path_of(item)
 
 
-class CommandList(ColumnList[CommandView]):
+class TaskCommandList(ColumnList[CommandView]):
     """Commands, newest first: who ran each, how it ended, how long it took."""
 
     WRAPS = "always"
