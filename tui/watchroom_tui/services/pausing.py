@@ -8,7 +8,7 @@ from watchroom.model import ENDED
 
 def is_held(view: AgentView) -> bool:
     """Whether the session of ``view`` waits for a person to resume it."""
-    return view.session is not None and view.session.status in ("paused", "error")
+    return view.is_paused or (view.session is not None and view.session.status == "error")
 
 
 def can_pause(view: AgentView | None) -> bool:
