@@ -502,14 +502,24 @@ class WatchroomApp(ReplayApp):
         return sorted(offered, key=lambda each: each.scope not in here)
 
     async def run_palette_action(self, action: Action) -> None:
-        """Run ``action`` on its screen, or show that it is not possible now."""
-        name = SCREEN_OF_SCOPE.get(action.scope)
-        if name is not None and (self.base_screen is None or name != self.base_screen.SCREEN_NAME):
+        """Run ``action`` on its screen, or show that it is not possible now.
+
+        An action that changes the workspace is not run on an item of another screen that the person has not
+        seen: its screen opens, and a message names the key.
+        """
+        name, texts = SCREEN_OF_SCOPE.get(action.scope), self.texts
+        before = self.base_screen.SCREEN_NAME if self.base_screen is not None else ""
+        goes_there = name is not None and name != before
+        if name is not None and goes_there:
             await self.show_screen(name)
-        if is_possible(action, self.screen):
-            await self.run_action(action.target, self.screen)
+        keys, help_text = action.shown_keys(self.keymap), action.help(texts)
+        if not is_possible(action, self.screen):
+            where = texts(f"scope.{action.scope}")
+            self.show_message(texts("palette.not_here", where=where, action=help_text), "warning")
+        elif goes_there and action.acts and keys:
+            self.show_message(texts("palette.select", shown=keys[0], action=help_text))
         else:
-            self.show_message(self.texts("palette.not_here", action=action.help(self.texts)), "warning")
+            await self.run_action(action.target, self.screen)
 
     def changed_settings(self) -> dict[str, str]:
         """Return the settings that the person changed in this dashboard, by name."""

@@ -10,6 +10,7 @@ from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits
 from textual.content import Content
 from textual.widgets.option_list import Option
 
+from watchroom_tui.keys.actions import SCREEN_OF_SCOPE, is_possible
 from watchroom_tui.keys.keymap import palette_title
 from watchroom_tui.presentation.localization import texts_of
 from watchroom_tui.textual_compat import require
@@ -25,6 +26,12 @@ require(CommandPalette, "_start_no_matches_countdown", "_NO_MATCHES", "_list_vis
 
 _WORD_SCORE: Final = 100.0
 """Added to the score of a match at the start of a word, so that it comes before fuzzy matches."""
+_NAME_SCORE: Final = 50.0
+"""Added to the score of an action with exactly this name or synonym."""
+_HERE_SCORE: Final = 20.0
+"""Added to the score of an action that is possible on this screen."""
+_IMPOSSIBLE: Final = 0.01
+"""Factor of the score of an action of this screen that is not possible now."""
 
 
 class _Dashboard(Protocol):
@@ -48,15 +55,27 @@ class ActionCommands(Provider):
             yield DiscoveryHit(self._line(action, Content(self._title(action))), self._run(action))
 
     async def search(self, query: str) -> Hits:
-        matcher, texts = self.matcher(query), self._dashboard.texts
+        matcher = self.matcher(query)
         for action in self._dashboard.palette_actions(self.screen):
             title = self._title(action)
-            score = matcher.match(title)
-            if has_word(query, f"{title} {action.synonyms(texts)}"):
-                score += _WORD_SCORE
+            score = self._score(action, query, matcher.match(title))
             if score > 0:
                 line = self._line(action, matcher.highlight(title))
                 yield Hit(score, line, self._run(action), text=title)
+
+    def _score(self, action: Action, query: str, score: float) -> float:
+        """Return the score of ``action``, given the ``score`` of its title; 0 if it does not match."""
+        texts = self._dashboard.texts
+        names = action.synonyms(texts)
+        if has_word(query, f"{self._title(action)} {names}"):
+            score += _WORD_SCORE
+        if query.casefold() in (name.strip().casefold() for name in (action.label(texts), *names.split(","))):
+            score += _NAME_SCORE
+        if SCREEN_OF_SCOPE.get(action.scope) not in (None, getattr(self.screen, "SCREEN_NAME", "")):
+            return score
+        if not is_possible(action, self.screen):
+            return score * _IMPOSSIBLE
+        return score + _HERE_SCORE if score else 0.0
 
     @property
     def _dashboard(self) -> _Dashboard:
