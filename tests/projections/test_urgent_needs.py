@@ -7,7 +7,9 @@ from time import time_ns
 
 from calls import ok
 from projections.folding import PLAN, deliver, denied, folded, shared_path, stale_write, write
+from projections.test_client_calls import begin
 from watchroom import Toolbox, Workspace
+from watchroom.agents.clients.events import PromptSubmitted, TurnEnded
 from watchroom.features.overview.model import (
     HANDOFF_OVERDUE_SECONDS,
     STALLED_SECONDS,
@@ -18,6 +20,7 @@ from watchroom.features.overview.model import (
 )
 from watchroom.features.requests.rows import Request
 from watchroom.kernel.call_context import CallContext
+from watchroom.model import PAUSE
 
 SECOND = 1_000_000_000
 
@@ -46,6 +49,16 @@ def test_an_agent_that_is_at_work_does_not_stall(workspace: Workspace, alice: To
     assert "stalled" in {need.kind for need in urgent_needs(before, now)}
     assert model.time > before.time
     assert "stalled" not in {need.kind for need in urgent_needs(model, now)}
+
+
+def test_an_agent_that_waits_to_be_resumed_does_not_stall(workspace: Workspace, alice: Toolbox) -> None:
+    deliver(alice)
+    session = begin(workspace, "bob")
+    session.record(PromptSubmitted("Read it"))
+    session.record(TurnEnded())
+    assert "stalled" in {need.kind for need in after(model_of(workspace), STALLED_SECONDS)}
+    workspace.session_zone.control(CallContext("human:dana", PAUSE), "bob", None, "")
+    assert [need.kind for need in after(model_of(workspace), STALLED_SECONDS)] == ["handoff"]
 
 
 def test_an_agent_that_leaves_a_handoff_alone_stalls_even_if_it_never_did_anything(

@@ -57,6 +57,17 @@ def test_one_that_dies_is_told_of_and_the_others_go_on(root: Path) -> None:
         assert workspace.verify() == []
 
 
+def test_its_advice_when_it_dies_is_to_run_the_demo_again(root: Path) -> None:
+    with team(root, 3) as (workspace, agents):
+        simulation = Simulation(workspace, agents, seed=5, speed=0, apart=["tester"])
+
+        def advice() -> set[str]:
+            leases = workspace.journal.presence.all()
+            return {each.resume for each in leases if each.process != os.getpid()}
+
+        run_until(workspace, simulation, lambda: advice() == {f"watchroom demo {root}"})
+
+
 def test_it_is_gone_when_the_demo_is_killed(root: Path) -> None:
     until = monotonic() + PATIENCE
     with Workspace.open(root, agents=roster(3)) as workspace:

@@ -8,7 +8,8 @@ import pytest
 from projections.test_client_calls import begin, call, edit
 from tui.driver import MIDDLE, NARROW, WIDE, dashboard, past
 from watchroom import Workspace
-from watchroom.agents.clients.events import PromptSubmitted
+from watchroom.agents.clients.events import PromptSubmitted, TurnEnded
+from watchroom.model import PAUSE, RESUME
 from watchroom_tui.keys.actions import ACTIONS
 
 SIZES = pytest.mark.parametrize("size", [NARROW, MIDDLE, WIDE], ids=str)
@@ -34,6 +35,23 @@ async def test_the_overview_says_what_an_attached_agent_did_last(
         activity = "\n".join(user.lines())
         assert "git push" in activity
         assert "denied: policy_denied" in activity
+
+
+async def test_an_idle_agent_is_paused_and_resumed(workspace: Workspace) -> None:
+    """Its client reports the pause only with its next prompt, so the person's request counts."""
+    session = begin(workspace)
+    session.record(PromptSubmitted("Fix the parser"))
+    session.record(TurnEnded())
+    async with dashboard(workspace) as user:
+        await user.goes_to("2", "agents")
+        await user.sees("○ alice")
+        await user.press("p")
+        await user.sees("⏸ alice", "⏸ paused")
+        await user.press("p")
+        await user.is_told("alice is resumed")
+        await user.sees("○ alice", "○ idle")
+    tools = [row.tool for row in workspace.journal.rows() if row.actor.startswith("human:")]
+    assert tools == [PAUSE, RESUME]
 
 
 @SIZES

@@ -59,6 +59,14 @@ async def test_a_command_shows_how_it_ended_and_what_it_printed(workspace: Works
         assert user.pane == "commands"
 
 
+async def test_commands_are_listed_after_the_palette_was_open(workspace: Workspace, task: str) -> None:
+    runs(workspace, "root", "echo fine")
+    async with dashboard(workspace) as user:
+        await user.press("colon", "escape")
+        await to_tasks(user)
+        await user.sees("─ Commands", "exit 0")
+
+
 async def test_output_fills_while_the_command_runs(workspace: Workspace, task: str, folder: Path) -> None:
     async with dashboard(workspace) as user:
         await to_tasks(user)

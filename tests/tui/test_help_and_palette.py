@@ -87,6 +87,37 @@ async def test_palette_finds_actions_by_synonyms_on_one_line(
         assert not any("\n" in each for each in options(user))
 
 
+@pytest.mark.parametrize(
+    ("query", "key"), [("undo", "V"), ("revert", "V"), ("resume", "p"), ("stop all", "^x"), ("help", "?")]
+)
+async def test_the_first_hit_is_possible_and_means_the_query(
+    workspace: Workspace, query: str, key: str
+) -> None:
+    async with dashboard(workspace) as user:
+        await user.press("ctrl+p")
+        await offered(user)
+        await user.type(query)
+        await user.until(lambda: options(user) and f"({key})" in options(user)[0], key)
+
+
+async def test_the_palette_changes_nothing_that_was_not_in_sight(workspace: Workspace) -> None:
+    async with dashboard(workspace) as user:
+        await user.press("ctrl+p")
+        await offered(user)
+        await user.type("resume")
+        await user.until(lambda: options(user) and "(p)" in options(user)[0], "the key")
+        await user.press("enter")
+        await user.is_told("Select an item, then press p")
+        assert user.place != "overview"
+        assert not any(row.actor.startswith("human:") for row in workspace.journal.rows())
+
+
+async def test_the_palette_says_why_an_action_is_not_possible(workspace: Workspace) -> None:
+    async with dashboard(workspace) as user:
+        await user.chooses("buffers")
+        await user.is_told("Agents: nothing selected that this can be done with")
+
+
 def test_words_begin_with_the_query() -> None:
     assert has_word("dark m", "Everywhere: light/dark  (T) theme, Dark mode")
     assert has_word("(T)", "Everywhere: light/dark  (T)")

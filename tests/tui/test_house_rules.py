@@ -16,6 +16,8 @@ from types import FunctionType
 from typing import Any, Final
 
 import pytest
+import textual.command
+import textual.widgets
 import watchroom
 import watchroom_cli
 import watchroom_tui
@@ -58,6 +60,28 @@ def parsed(folder: Path) -> Sequence[tuple[Path, ast.Module]]:
 
 def place(path: Path, node: ast.AST) -> str:
     return f"{path}:{getattr(node, 'lineno', 0)}"
+
+
+# -- styles of Textual apply to no widget of ours by its name
+
+NEVER_MOUNTED: Final = {"Footer", "Header"}
+"""Widgets of Textual that no screen shows, so that their styles are never read."""
+
+
+def test_no_widget_takes_the_styles_of_another_widget_of_its_name() -> None:
+    """Textual hides its own `CommandList` until the palette shows it."""
+    module = textual.command
+    theirs = {
+        name for name, each in vars(module).items() if getattr(each, "__module__", "") == module.__name__
+    }
+    theirs.update(vars(textual.widgets)["__all__"])
+    found = [
+        place(path, node)
+        for path, tree in sources(TUI)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and node.name in theirs - NEVER_MOUNTED
+    ]
+    assert found == []
 
 
 # -- no text reaches a widget unchecked

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from calls import ok
 from damage import journal_of
+from rich.cells import cell_len
 from runtime.scripted import at_work
 from runtime.weather import call, calling
 from runtime.working import HELLO, Held, chat
@@ -26,7 +27,9 @@ from tui.team import PLAN, deliver, stale_write, write
 from watchroom import Toolbox, Workspace
 from watchroom.agents.clients.events import ClientInfo, PromptSubmitted, SessionEnded
 from watchroom.agents.clients.session import ClientSession
+from watchroom.agents.simulation.repository.story import load_story
 from watchroom.model import PRESENCE, Write
+from watchroom.texts import Language
 from watchroom_tui.app import WatchroomApp
 from watchroom_tui.keys.actions import SCREENS
 from watchroom_tui.services.agent_stop import AgentStop
@@ -283,3 +286,17 @@ async def test_a_notice_is_one_line_above_the_footer(workspace: Workspace) -> No
         await user.until(lambda: len(user.app.screen.query("Toast")) == 1, "the notice")
         region = user.app.screen.query_one("Toast").region
         assert (region.height, region.y) == (1, NARROW[1] - 2)
+
+
+async def test_only_the_newest_notice_shows(workspace: Workspace) -> None:
+    async with dashboard(workspace, size=NARROW) as user:
+        user.app.show_message("the first notice")
+        await user.sees("the first notice")
+        user.app.show_message("the second notice", "warning")
+        await user.sees("the second notice")
+        assert not user.shows("the first notice")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_tasks_of_the_repository_demo_fit_on_one_line(language: Language) -> None:
+    assert cell_len(load_story().say("ending", language)) <= NARROW[0] - 3

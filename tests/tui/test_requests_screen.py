@@ -392,3 +392,11 @@ async def test_in_the_past_nothing_is_answered(workspace: Workspace) -> None:
             await user.sees("Which?")
             await user.press("enter")
             assert not user.shows("Answer to bob")
+
+
+async def test_without_requests_no_answer_is_offered(workspace: Workspace) -> None:
+    async with dashboard(workspace) as user:
+        await user.goes_to("7", "requests")
+        await user.sees("Requests of agents appear here")
+        footer = user.lines()[-1]
+        assert not any(word in footer for word in ("a approve", "r reject", "t write", "e edit"))

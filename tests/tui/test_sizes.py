@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from calls import ok
 from documents import create
-from tui.driver import User, dashboard
+from tui.driver import MIDDLE, NARROW, WIDE, User, dashboard
 from tui.societies import works
 from tui.team import collide, deliver, opens_merge
 from watchroom import Toolbox, Workspace
+from watchroom.agents.simulation import roster
 from watchroom_tui.keys.actions import SCREENS
 from watchroom_tui.widgets.frame import Footer, Header
 from watchroom_tui.widgets.size_notice import LEAST_SIZE
@@ -82,6 +84,27 @@ async def test_every_screen_and_dialog_can_be_used_at_40_by_12_and_none_ends_in_
         # A person can still look.
         await user.press("escape")
         assert user.place == "merge"
+
+
+def _fits_above(user: User, bottom: int) -> bool:
+    activity = user.list("activity")
+    is_whole = activity.region.bottom == bottom and activity.content_region.height >= 2
+    return is_whole and not user.app.screen.max_scroll_y
+
+
+@pytest.mark.parametrize("size", [(80, 18), NARROW, (120, 24), MIDDLE, WIDE], ids=str)
+async def test_the_overview_fits_with_many_needs_and_the_timeline(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, size: tuple[int, int]
+) -> None:
+    workspace.register([*workspace.config.agents.values(), *roster(12)])
+    for number in range(14):
+        collide(alice, bob, f"{number}.md")
+    async with dashboard(workspace, size=size) as user:
+        await user.until(lambda: len(user.model.needs) >= 14, "the needs")
+        for keys in ((), ("T",)):
+            await user.press(*keys)
+            bottom = size[1] - (3 if keys else 1)
+            await user.until(lambda bottom=bottom: _fits_above(user, bottom), "all of the overview")  # type: ignore[misc]
 
 
 async def test_the_needed_size_is_shown_even_in_three_lines(workspace: Workspace) -> None:

@@ -121,6 +121,19 @@ async def test_acts_are_refused_at_an_earlier_moment_though_the_workspace_is_ope
         assert workspace.journal.last_seq() == last
 
 
+@pytest.mark.parametrize("screen", ["1 overview", "2 agents"])
+@pytest.mark.parametrize("key", ["p", "X", "m", "K"])
+async def test_a_key_that_would_change_something_says_that_this_is_the_past(
+    workspace: Workspace, conflict: int, screen: str, key: str
+) -> None:
+    async with dashboard(workspace) as user:
+        await user.goes_to(*screen.split())
+        await user.press("T", "comma")
+        await at_row(user, workspace.journal.last_seq() - 1)
+        await user.press(key)
+        await user.is_told("This is the past: nothing can be changed here.")
+
+
 async def test_the_timeline_plays_from_the_first_row_to_the_present(
     workspace: Workspace, conflict: int
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol, cast
 
 from textual import on
 from textual.app import ComposeResult
-from textual.events import ScreenResume
+from textual.events import Key, ScreenResume
 from textual.message import Message
 from textual.widget import Widget
 from watchroom.features.needs.rules import NeedKind
@@ -17,7 +17,7 @@ from watchroom.features.overview.model import Model, Need
 from watchroom.model import Row
 
 from watchroom_tui.context import Dashboard, RowTarget, Target, dashboard_of
-from watchroom_tui.keys.actions import Scope
+from watchroom_tui.keys.actions import OF_THE_APP, Scope, is_possible, of_scope, scopes_of
 from watchroom_tui.widgets.frame import Footer, Header, PaneTabs
 from watchroom_tui.widgets.item_list import ItemList
 from watchroom_tui.widgets.line_widget import StyleRegistry
@@ -213,6 +213,19 @@ class BaseScreen(WorkerScreen[None]):
 
     def on_screen_resume(self) -> None:
         self.show(self.dashboard.model)
+
+    def on_key(self, event: Key) -> None:
+        """Say why a key that would change something does nothing in the past."""
+        if self.dashboard.can_act:
+            return
+        keymap = self.dashboard.keymap
+        scopes = of_scope(*OF_THE_APP, self.SCREEN_NAME, *scopes_of(self.focused))
+        pressed = [each for each in scopes if event.key in each.keys_in(keymap)]
+        if any(each.acts for each in pressed) and not any(
+            is_possible(each, self) for each in pressed if not each.acts
+        ):
+            event.stop()
+            self.dashboard.explain_read_only()
 
     @cached_property
     def panes(self) -> list[Widget]:

@@ -30,6 +30,12 @@ require(CommandPalette, "_start_no_matches_countdown", "_NO_MATCHES", "_list_vis
 
 _WORD_SCORE: Final = 100.0
 """Added to the score of a match at the start of a word, so that it comes before fuzzy matches."""
+_NAME_SCORE: Final = 50.0
+"""Added to the score of an action with exactly this name or synonym."""
+_HERE_SCORE: Final = 20.0
+"""Added to the score of an action that is possible on this screen."""
+_IMPOSSIBLE: Final = 0.01
+"""Factor of the score of an action of this screen that is not possible now."""
 
 
 class ActionCommands(Provider):
@@ -40,15 +46,27 @@ class ActionCommands(Provider):
             yield DiscoveryHit(self._line(action, Content(self._title(action))), self._run(action))
 
     async def search(self, query: str) -> Hits:
-        matcher, texts = self.matcher(query), self._dashboard.texts
+        matcher = self.matcher(query)
         for action in list_actions(self._dashboard, self.screen):
             title = self._title(action)
-            score = matcher.match(title)
-            if has_word(query, f"{title} {action.synonyms(texts)}"):
-                score += _WORD_SCORE
+            score = self._score(action, query, matcher.match(title))
             if score > 0:
                 line = self._line(action, matcher.highlight(title))
                 yield Hit(score, line, self._run(action), text=title)
+
+    def _score(self, action: Action, query: str, score: float) -> float:
+        """Return the score of ``action``, given the ``score`` of its title; 0 if it does not match."""
+        texts = self._dashboard.texts
+        names = action.synonyms(texts)
+        if has_word(query, f"{self._title(action)} {names}"):
+            score += _WORD_SCORE
+        if query.casefold() in (name.strip().casefold() for name in (action.label(texts), *names.split(","))):
+            score += _NAME_SCORE
+        if SCREEN_OF_SCOPE.get(action.scope) not in (None, getattr(self.screen, "SCREEN_NAME", "")):
+            return score
+        if not is_possible(action, self.screen):
+            return score * _IMPOSSIBLE
+        return score + _HERE_SCORE if score else 0.0
 
     @property
     def _dashboard(self) -> Dashboard:
@@ -74,14 +92,24 @@ def list_actions(app: Dashboard, screen: Screen[object]) -> list[Action]:
 
 
 async def run_action(app: Dashboard, action: Action) -> None:
-    """Run ``action`` on its screen, or show that it is not possible now."""
-    name = SCREEN_OF_SCOPE.get(action.scope)
-    if name is not None and (app.base_screen is None or name != app.base_screen.SCREEN_NAME):
+    """Run ``action`` on its screen, or show that it is not possible now.
+
+    An action that changes the workspace is not run on an item of another screen that the person has not seen:
+    its screen opens, and a message names the key.
+    """
+    name, texts = SCREEN_OF_SCOPE.get(action.scope), app.texts
+    before = app.base_screen.SCREEN_NAME if app.base_screen is not None else ""
+    goes_there = name is not None and name != before
+    if name is not None and goes_there:
         await app.show_screen(name)
-    if is_possible(action, app.screen):
-        await app.run_action(action.target, app.screen)
+    keys, help_text = action.shown_keys(app.keymap), action.help(texts)
+    if not is_possible(action, app.screen):
+        where = texts(f"scope.{action.scope}")
+        app.show_message(texts("palette.not_here", where=where, action=help_text), "warning")
+    elif goes_there and action.acts and keys:
+        app.show_message(texts("palette.select", shown=keys[0], action=help_text))
     else:
-        app.show_message(app.texts("palette.not_here", action=action.help(app.texts)), "warning")
+        await app.run_action(action.target, app.screen)
 
 
 def has_word(query: str, text: str) -> bool:

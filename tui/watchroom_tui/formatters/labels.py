@@ -501,7 +501,7 @@ def agent_status_text(view: AgentView, now: int, texts: Catalogue, resume: str =
         return texts("agents.waits", what=request_text(view.request, texts))
     if view.is_unsupervised:
         return texts("agents.unsupervised")
-    if session.status == "paused":
+    if view.status(now) == "paused":
         return texts("session.status.paused")
     if session.status == "error":
         return texts("agents.failed", what=session.last.message)

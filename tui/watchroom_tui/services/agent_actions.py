@@ -7,7 +7,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from watchroom.errors import WatchroomError
 from watchroom.features.overview.agents import AgentView, Reading
@@ -32,9 +32,6 @@ from watchroom_tui.terminal.tmux import TmuxPane, find_pane, is_in_server, selec
 if TYPE_CHECKING:
     from watchroom.features.trees.reads import TreeState
     from watchroom.workspace import Workspace
-
-_HELD: Final = ("paused", "error")
-"""The status of a session that waits for a person to resume it."""
 
 
 class AgentActions:
@@ -75,7 +72,8 @@ class AgentActions:
         if not view.is_present:
             self._app.show_message(self._reader_text("session.not_run", agent), "warning")
             return
-        is_held = view.session is not None and view.session.status in _HELD
+        has_failed = view.session is not None and view.session.status == "error"
+        is_held = view.is_paused or has_failed
         tool, key = (RESUME, "session.resumed") if is_held else (PAUSE, "session.paused")
         done = texts(key, agent=name)
         self._start(partial(self._app.carry_out, tool, {"agent_id": agent}, done))

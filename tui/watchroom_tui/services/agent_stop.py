@@ -82,9 +82,7 @@ class AgentStop:
         if view.is_ended:
             return False
         last = view.session.last.seq if view.session else 0
-        return last < self._app.model.stopped.get(view.agent.id, 0) or (
-            view.session is not None and view.session.status == "paused"
-        )
+        return view.is_paused or last < self._app.model.stopped.get(view.agent.id, 0)
 
     async def _act(
         self, tool: str, arguments: Mapping[str, Json], verb: str, agents: Sequence[str]

@@ -24,6 +24,7 @@ from watchroom import validation
 from watchroom.agents.clients.client_program import service_process
 from watchroom.agents.clients.configuration import AGENT_VARIABLE, is_unnamed, parse_mark
 from watchroom.agents.clients.processes import ClientProcess
+from watchroom.features.sessions.rows import ATTACHMENT
 from watchroom.model import CONTINUE, Json, Row
 from watchroom.platform import Platform, ProcessInfo
 from watchroom.texts import Catalogue
@@ -31,7 +32,6 @@ from watchroom.workspace import Workspace
 
 GONE: Final = "client_gone"
 """The tool of the row that records the processes that remained after a client's end."""
-ATTACHMENT: Final = "attachment"
 PID: Final = "pid"
 STARTED: Final = "started"
 LEFT: Final = "left"

@@ -15,7 +15,6 @@ from contextlib import closing, suppress
 from typing import Final, NamedTuple
 
 from watchroom.agents.clients.client_traces import (
-    ATTACHMENT,
     LEFT,
     PID,
     ClientTrace,
@@ -29,7 +28,7 @@ from watchroom.agents.clients.client_traces import (
 )
 from watchroom.agents.clients.processes import ClientProcess
 from watchroom.features.budgets.rows import is_subagent_step
-from watchroom.features.sessions.rows import is_unfinished, presence_of
+from watchroom.features.sessions.rows import ATTACHMENT, is_unfinished, presence_of
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal import Journal
 from watchroom.kernel.rules.details import StepDetail

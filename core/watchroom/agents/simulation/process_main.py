@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from watchroom.agents.simulation.player import Player, Stage
 from watchroom.agents.simulation.runner import play
 from watchroom.agents.simulation.scenario_file import load
+from watchroom.features.policy.shown_commands import quote_command
 from watchroom.features.sessions.runtime.threads import run_in_thread
 from watchroom.platform.child_process import wait_for_input_end
 from watchroom.workspace import Workspace
@@ -29,6 +30,8 @@ async def work(root: str, scenario: str, agent: str, seed: str, speed: str, *tea
     Raises `WatchroomError` if the workspace or the scenario cannot be opened.
     """
     with Workspace.open(root, create=False, scan=False) as workspace:
+        # The parent runs the task, so that its agent cannot be resumed alone.
+        workspace.journal.presence.hold(resume=quote_command(["watchroom", "demo", root]))
         agents = workspace.config.agents
         stage = Stage(workspace, load(scenario), [agents[each] for each in team], int(seed), float(speed))
         await play(stage, run_in_thread(wait_for_input_end), [Player(stage, agents[agent])])

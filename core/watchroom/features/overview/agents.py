@@ -7,12 +7,13 @@ from types import MappingProxyType
 from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from watchroom.features.config.rows import Agent
-from watchroom.features.sessions.rows import ClientCall, is_unsupervised
+from watchroom.features.people.rules import effect_of
+from watchroom.features.sessions.rows import ATTACHMENT, ClientCall, is_unsupervised
 from watchroom.features.sessions.view import RequestView, SessionView
 from watchroom.features.trees.rows import REPO
 from watchroom.kernel.rules.activity import count_activity
 from watchroom.kernel.rules.conflicts import ConflictView
-from watchroom.model import ENDED, Row, outcome_of
+from watchroom.model import ENDED, PAUSE, Row, outcome_of
 
 Status: TypeAlias = Literal["waiting", "error", "lost", "unsupervised", "paused", "running", "idle", "done"]
 """The status of an agent, in the order on screen: agents that wait for a person or failed come before agents
@@ -70,6 +71,8 @@ class AgentView(NamedTuple):
     """Whether the process of its session may still run. False after its lease was released or expired."""
     is_ended: bool = False
     """Whether the agent, its parent or its task was ended."""
+    is_pause_requested: bool = False
+    """Whether a pause of the agent was requested after its last resume."""
 
     @property
     def is_stopped(self) -> bool:
@@ -80,6 +83,11 @@ class AgentView(NamedTuple):
     def is_unfinished(self) -> bool:
         """Whether the agent's session has not ended."""
         return self.session is not None and not self.is_ended and self.session.status not in ENDED
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether its session is paused, or pauses at its next step or prompt."""
+        return self.session is not None and (self.session.status == "paused" or self.is_pause_requested)
 
     @property
     def is_unsupervised(self) -> bool:
@@ -108,8 +116,10 @@ class AgentView(NamedTuple):
             return "waiting"
         if self.is_unsupervised:
             return "unsupervised"
-        if step in ("paused", "error"):
-            return "paused" if step == "paused" else "error"
+        if step == "paused" or (step == "idle" and self.is_paused):
+            return "paused"
+        if step == "error":
+            return "error"
         if step in ENDED and not self._acted_since_session():
             return "done" if step == "done" else "idle"
         if step == "idle" and self.session is not None and self.session.last is not self.session.begun:
@@ -146,7 +156,7 @@ def find_reader(view: AgentView, hint: str = "") -> MessageReader:
         return MessageReader("never")
     if session is not None and session.status == "cancelled":
         return MessageReader("next")
-    if view.is_present and (session is None or session.status != "paused"):
+    if view.is_present and not view.is_paused:
         return MessageReader("now")
     return MessageReader("resumed", hint)
 
@@ -207,11 +217,23 @@ class AgentProjection:
             if asked is not None or (view.request is not None and view.request.row.path == row.path):
                 self._agents[agent] = view._replace(request=asked)
 
+    def apply_control(self, row: Row) -> None:
+        """Apply ``row``, which takes effect, if it pauses or resumes an agent."""
+        agent = row.path.partition("/")[0]
+        view, effect = self._agents.get(agent), effect_of(row)
+        if view is None or effect not in ("pause", "resume"):
+            return
+        if row.path == agent or (view.session is not None and row.path == view.session.path):
+            self._agents[agent] = view._replace(is_pause_requested=row.tool == PAUSE)
+
     def apply_session(self, row: Row, session: SessionView) -> None:
         """Apply ``row``, a step of ``session``, which is its agent's newest session."""
         view = self._agents.get(row.actor)
         if view is None:
             return
+        if row.version == 1 and row.detail.get(ATTACHMENT) != "attached":
+            # Only clients that a person started obey a pause from before their session.
+            view = view._replace(is_pause_requested=False)
         is_new_step = row.version is not None
         is_same = not is_new_step and view.session is not None and view.session.presence == session.presence
         self._agents[row.actor] = view._replace(

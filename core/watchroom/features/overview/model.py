@@ -259,7 +259,7 @@ def urgent_needs(model: Model, now: int) -> tuple[Need, ...]:
 
 def _stalled(model: Model, late: Sequence[Need], now: int) -> list[Need]:
     """Return one need for each agent that ignores its overdue handoffs ``late``. The need is for the oldest
-    handoff."""
+    handoff. An agent that waits for a person, or is paused, does not ignore them."""
     horizon = now - int(STALLED_SECONDS * 1e9)
     waiting: dict[str, Need] = {}
     for need in late:
@@ -272,5 +272,7 @@ def _stalled(model: Model, late: Sequence[Need], now: int) -> list[Need]:
     return [
         waiting[view.agent.id]._replace(kind="stalled", key=view.agent.id, times=1)
         for view in model.agents
-        if view.agent.id in waiting and (view.last is None or view.last.time <= horizon)
+        if view.agent.id in waiting
+        and (view.last is None or view.last.time <= horizon)
+        and view.status(now) not in ("waiting", "paused")
     ]

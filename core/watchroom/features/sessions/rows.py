@@ -20,6 +20,9 @@ from watchroom.kernel.rules.details import StepDetail, get_count, get_ints, get_
 from watchroom.model import CLIENT_CALLS, CONTINUE, PRESENCE, Json, Row, parse_detail
 from watchroom.validation import escape_unstorable
 
+ATTACHMENT: Final = "attachment"
+"""The key in the first step of a session that marks a client which a person started."""
+
 
 def encode_first_record(session_id: str, began: str, metadata: Mapping[str, Json]) -> str:
     """Return the content of the first row of the session ``session_id``, before its first step.

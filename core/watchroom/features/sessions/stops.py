@@ -13,7 +13,7 @@ from typing import Final
 from watchroom.errors import InvalidAgentId, SessionNotFound, UnknownAgent, WatchroomError
 from watchroom.features.config.store import Store
 from watchroom.features.people.rules import STOPPED_PATH
-from watchroom.features.sessions.rows import presence_of
+from watchroom.features.sessions.rows import ATTACHMENT, presence_of
 from watchroom.features.sessions.rules import stopped_after
 from watchroom.features.sessions.service import SessionRecords
 from watchroom.kernel.call_context import CallContext
@@ -25,8 +25,6 @@ ZONE: Final[Zone] = "workspace"
 PAUSE_SECONDS: Final = 10.0
 """Seconds to wait for the running steps of paused agents."""
 _STEERING: Final = (PAUSE, RESUME, CANCEL)
-_ATTACHMENT: Final = "attachment"
-"""The key in a session's first step that marks a client started by a person."""
 
 
 class StoppedAgents:
@@ -116,7 +114,7 @@ class StoppedAgents:
 
     def _is_attached(self, head: Row) -> bool:
         first = self._store.journal.version("session", head.path, 1)
-        return first is not None and _ATTACHMENT in first.detail
+        return first is not None and ATTACHMENT in first.detail
 
     def _was_steered(self, agent: str, row: int) -> bool:
         said = self._store.journal.topic(messages_to("session", agent), after=row)

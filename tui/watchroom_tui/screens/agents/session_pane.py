@@ -31,6 +31,8 @@ class _Shown(NamedTuple):
     last: Row | None = None
     streams: Row | None = None
     lost: str = ""
+    is_paused: bool = False
+    """Whether it waits to be resumed, although its newest step does not say so."""
 
 
 class SessionPane:
@@ -78,7 +80,8 @@ class SessionPane:
         path = self._chosen or session.path
         wanted = _Shown(path)
         if path == session.path:
-            wanted = _Shown(path, session.last, session.streams, self._lost_text(agent))
+            is_paused = agent.status(self._app.now()) == "paused"
+            wanted = _Shown(path, session.last, session.streams, self._lost_text(agent), is_paused)
         if wanted != self._shown:
             self._shown = wanted
             self._start(partial(self._load, path, as_of), "session", exclusive=True)
@@ -141,6 +144,8 @@ class SessionPane:
         if self._shown is not None and self._shown.lost:
             return f"{labels.STATUS_MARKS['lost'].text} {sanitize(self._shown.lost)}"
         shown: SessionStatus = "running" if reading.saying else status
+        if self._shown is not None and self._shown.is_paused:
+            shown = "paused"
         return f"{labels.SESSION_MARKS[shown].text} {self._app.texts(f'session.status.{shown}')}"
 
     def _lost_text(self, agent: AgentView) -> str:

@@ -101,7 +101,8 @@ class RequestsScreen(BaseScreen):
         details = self._full
         if details is None:
             # A quick key: the action waits until the request is read.
-            return True
+            answers = action in ANSWERS or action == "reject"
+            return not answers or self.query_one("#requests", RequestList).item is not None
         kind = details.request.kind if details.asked.ended is None else None
         if action == "reject":
             return kind is not None

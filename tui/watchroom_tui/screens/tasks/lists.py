@@ -214,7 +214,7 @@ class TaskFileList(ItemList[Row]):
         return labels.path_of(item)
 
 
-class CommandList(ItemList[CommandView]):
+class TaskCommandList(ItemList[CommandView]):
     """Commands, newest first: who ran each, how it ended, how long it took."""
 
     WRAPS = "always"

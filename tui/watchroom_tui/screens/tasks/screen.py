@@ -27,7 +27,7 @@ from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.task_tree import member_items, task_items
 from watchroom_tui.keys.actions import bindings
 from watchroom_tui.screens.tasks.command_pane import CommandPane
-from watchroom_tui.screens.tasks.lists import CommandList, MemberTree, MessageList, TaskFileList, TaskList
+from watchroom_tui.screens.tasks.lists import MemberTree, MessageList, TaskCommandList, TaskFileList, TaskList
 from watchroom_tui.screens.tasks.output_view import OutputView
 from watchroom_tui.screens.tasks.tree_list import TreeList, TreesPane
 from watchroom_tui.services.agent_actions import AgentActions
@@ -68,7 +68,7 @@ class TasksScreen(BaseScreen):
         self.messages = MessageList(
             title="pane.messages", empty="empty.messages", id="messages", classes="pane"
         )
-        self.commands = CommandList(
+        self.commands = TaskCommandList(
             title="pane.commands", empty="empty.commands", id="commands", classes="pane"
         )
         self.output = OutputView(title="pane.output", empty="empty.output", id="output", classes="pane")
