@@ -12,12 +12,13 @@ from trees.git_repo import ENVIRONMENT
 from trees.git_repository import Repository
 from trees.tree_client import Refused, ScriptedClient
 from tui.conflict_steps import is_asked_for_a_message
-from tui.driver import WIDE, User, dashboard
+from tui.driver import MIDDLE, NARROW, WIDE, User, dashboard, running
 from tui.team import has_opened_merge
 from watchroom import Workspace
 from watchroom.features.trees.comments import SENT
 from watchroom.features.trees.rows import TRY_AGENT
 from watchroom.kernel.call_context import CallContext
+from watchroom_tui.app import WatchroomApp
 
 
 @pytest.fixture
@@ -412,3 +413,26 @@ async def test_an_agent_without_a_client_has_no_terminal(kept: Workspace, alice:
         await opens_changes(user, 1)
         await user.press("J")
         await user.is_told("No client of alice runs on this machine.")
+
+
+@pytest.mark.parametrize("size", [NARROW, MIDDLE, WIDE])
+async def test_without_agents_it_says_how_to_start_one(repository: Repository, size: tuple[int, int]) -> None:
+    with Workspace.open(repository.root) as workspace:
+        app = WatchroomApp(
+            workspace.journal,
+            place="project",
+            person="dana",
+            root=str(repository.root),
+            open_workspace=lambda: workspace,
+        )
+        async with running(app, size, paints=False) as user:
+            for key, screen, pane in (
+                ("2", "agents", "agents"),
+                ("8", "activity", "rows"),
+                ("1", "overview", "agents"),
+            ):
+                await user.goes_to(key, screen)
+                await user.until(partial(user.words_in, f"#{pane}"), pane)
+                assert ("watchroom claude" in user.words_in(f"#{pane}")) == (pane == "agents")
+                assert "watchroom init" not in user.words_in(f"#{pane}")
+                assert "watchroom call" not in user.words_in(f"#{pane}")
