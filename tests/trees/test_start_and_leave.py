@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from threading import Event
 from typing import Any, Final
 from uuid import uuid4
 
@@ -22,7 +23,9 @@ from service_process import PATIENCE, end_service
 from trees import launched_client
 from watchroom import Workspace
 from watchroom.agents.clients import client_program
+from watchroom.features.people.service import find_id
 from watchroom.features.trees.place import TREE_FILE, display_name, find_repository, repository_of
+from watchroom.history.seal.anchors import SEAL_FOLDER, state_folder
 from watchroom.kernel.checkout.location import is_workspace
 from watchroom_cli.arguments.workspace_argument import find_workspace
 from watchroom_cli.main import USAGE
@@ -536,3 +539,30 @@ def test_a_new_workspace_at_the_same_place_is_trusted(capsys: Captured, reposito
         Workspace.open(root_of(repository), agents=["alice"]).close()
         printed(capsys, "verify")
         printed(capsys, "leave")
+
+
+def test_leaving_forgets_the_seals_of_this_workspace_only(
+    capsys: Captured, repository: Path, tmp_path: Path
+) -> None:
+    checkpoints = Path(state_folder(), SEAL_FOLDER)
+    with Workspace.open(tmp_path / "team") as other:
+        other.sealing.write_due(Event(), at_once=True)
+    others = {each.name for each in checkpoints.iterdir()}
+    with Workspace.open(root_of(repository), agents=["alice"]) as workspace:
+        workspace.sealing.write_due(Event(), at_once=True)
+        (checkpoints / f"{find_id(workspace.journal)}.posted-0").touch()
+    assert len([*checkpoints.iterdir()]) == len(others) + 4, "by id and place, keys, and the posted seal"
+    printed(capsys, "leave")
+    assert {each.name for each in checkpoints.iterdir()} == others
+
+
+@pytest.mark.parametrize("arguments", [(), ("--scenario", "repository")])
+def test_a_removed_demo_leaves_nothing_in_the_state_folder(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    # A demo that lasts a minute is sealed when it ends.
+    monkeypatch.setattr("watchroom.history.seal.writer.MAX_UNSEALED_SECONDS", 0)
+    monkeypatch.setattr("watchroom.workspace._SEAL_SECONDS", 0.1)
+    before = {*Path(state_folder()).glob("*/*")}
+    printed(capsys, "demo", *arguments, "--headless", "--speed", "0", "--for", "1")
+    assert {*Path(state_folder()).glob("*/*")} == before
