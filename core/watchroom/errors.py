@@ -8,6 +8,9 @@ from typing import ClassVar, Final, cast
 from watchroom.model import RESOLVE, Json, Outcome, Row
 from watchroom.texts import Language, catalogue
 
+_SENTENCE_ENDS: Final = (".", "!", "?", ":", "…", "。", "！", "？", "：")
+_FULL_STOPS: Final[Mapping[Language, str]] = {"en": ".", "zh": "。"}
+
 
 class WatchroomError(Exception):
     """Base of all errors of this package. ``values`` fill the placeholders of the texts under
@@ -40,6 +43,15 @@ class WatchroomError(Exception):
         """What to do next, in ``language``."""
         return self._text("suggestion", language)
 
+    def report(self, language: Language = "en") -> str:
+        """What happened and what to do next, in ``language``. A reason that ends the message may lack its
+        full stop. A suggestion after a list starts on its own line."""
+        message = self.message(language)
+        if "\n" in message:
+            return f"{message}\n{self.suggestion(language)}"
+        stop = "" if message.endswith(_SENTENCE_ENDS) else _FULL_STOPS[language]
+        return f"{message}{stop} {self.suggestion(language)}"
+
     def more(self, language: Language = "en") -> Mapping[str, Json]:
         """Further fields of the result that the caller gets, with texts in ``language``."""
         return {}
@@ -52,7 +64,7 @@ class WatchroomError(Exception):
         return texts(f"error.{self.texts or self.code}.{part}", **values)
 
     def __str__(self) -> str:
-        return f"{self.message()} {self.suggestion()}"
+        return self.report()
 
 
 class DeniedError(WatchroomError):
