@@ -436,3 +436,21 @@ async def test_without_agents_it_says_how_to_start_one(repository: Repository, s
                 assert ("watchroom claude" in user.words_in(f"#{pane}")) == (pane == "agents")
                 assert "watchroom init" not in user.words_in(f"#{pane}")
                 assert "watchroom call" not in user.words_in(f"#{pane}")
+
+
+@pytest.mark.parametrize("size", [NARROW, MIDDLE, WIDE])
+async def test_a_message_to_an_idle_agent_promises_no_next_step(
+    kept: Workspace, alice: ScriptedClient, bob: ScriptedClient, size: tuple[int, int]
+) -> None:
+    await asyncio.to_thread(collide, alice, bob)
+    async with dashboard(kept, size=size) as user:
+        await user.goes_to("2", "agents")
+        await user.until(lambda: user.cursor("agents") is not None, "an agent")
+        await user.press("m")
+        await user.sees("Message to alice")
+        assert "alice is idle. It reads this when it continues" in user.words_in("#hint")
+        # The hint has a frame of its own, as wide as the text below it.
+        hint, text = (user.app.screen.query_one(each).region for each in ("#hint", "#text"))
+        top = user.lines()[hint.y]
+        assert (top[hint.x], top[hint.right - 1]) == ("╭", "╮")
+        assert (hint.x, hint.width) == (text.x, text.width)

@@ -152,7 +152,9 @@ class AgentActions:
         when = self._app.model.message_reader(agent).when
         if view is not None and not view.is_present and when != "next":
             return self._reader_text("session.reads_lost" if view.is_lost else "session.reads_stopped", agent)
-        return self._app.texts(f"session.reads_{when}", agent=sanitize(agent))
+        is_idle = view is not None and view.status(self._app.now()) == "idle"
+        key = "session.reads_idle" if when == "now" and is_idle else f"session.reads_{when}"
+        return self._app.texts(key, agent=sanitize(agent))
 
     async def _act(self, tool: str, arguments: Mapping[str, Json], done: str) -> bool:
         """Call a tool as the person, and say that it is ``done``, or what stood in the way."""
