@@ -416,6 +416,42 @@ async def test_an_agent_without_a_client_has_no_terminal(kept: Workspace, alice:
 
 
 @pytest.mark.parametrize("size", [NARROW, MIDDLE, WIDE])
+async def test_a_revert_is_reported_with_names_of_files(
+    kept: Workspace, alice: ScriptedClient, bob: ScriptedClient, size: tuple[int, int]
+) -> None:
+    await asyncio.to_thread(work, alice, bob)
+    for number in range(20):
+        await asyncio.to_thread(alice.write, f"{number}-of-many-files.txt", "1\n")
+    tree = kept.trees.all()[0].id
+    async with dashboard(kept, size=size) as user:
+        await opens_changes(user, 22)
+        changes = user.list("changes")
+        a_txt = next(each for each in changes.items if each.file.name == "a.txt")
+        changes.move_to(changes.item_key(a_txt))
+        await user.press("V")
+        await user.until(lambda: "Revert 22 changes?" in user.words_in("#question"), "what it changes")
+        await user.press("enter")
+        await user.until(lambda: user.place == "files", "the screen beneath")
+        await user.until(lambda: len(user.list("changes").items) == 1, "what bob changed")
+        await user.until(lambda: len(user.list("versions").items) == 4, "the version of the revert")
+        # Its author is certain: the person at this dashboard.
+        versions = user.list("versions")
+        assert "revert work" in versions.item_text(versions.items[0])
+        assert "no command" not in versions.item_text(versions.items[0])
+        await user.goes_to("9", "tasks")
+        await user.until(lambda: user.list("messages").items, "the message")
+        user.app.screen.query_one("#messages").focus()
+        await user.settle()
+        shown = user.words_in("#messages")
+        assert "a.txt, new.txt" in shown or "0-of-many-files.txt" in shown
+        assert tree not in shown
+        # The text goes on in the dialog of the message.
+        assert "…" in shown
+        # The messages have the free rows.
+        assert user.list("messages").size.height > 12
+
+
+@pytest.mark.parametrize("size", [NARROW, MIDDLE, WIDE])
 async def test_without_agents_it_says_how_to_start_one(repository: Repository, size: tuple[int, int]) -> None:
     with Workspace.open(repository.root) as workspace:
         app = WatchroomApp(

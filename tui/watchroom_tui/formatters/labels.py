@@ -11,7 +11,7 @@ from watchroom.features.overview.model import Need
 from watchroom.features.sessions.rows import ClientCall, client_call
 from watchroom.features.sessions.view import RequestView
 from watchroom.features.tasks.view import MessageView
-from watchroom.features.trees.rows import INTO, side_of
+from watchroom.features.trees.rows import GRADE, INTO, grade_of, side_of
 from watchroom.features.trees.view import author_of
 from watchroom.kernel.rules import details
 from watchroom.kernel.rules.conflicts import EDIT_UNDONE, NOT_A_FILE
@@ -142,6 +142,12 @@ def tool_label(row: Row, texts: Catalogue) -> str:
         if operation != row.tool:
             return sanitize(tool_name(f"buffer_{operation}", texts))
     return sanitize(tool_name(row.tool, texts))
+
+
+def origin_text(row: Row, texts: Catalogue) -> str:
+    """Return how a version of a file in a working tree came about: how certain its author is, or the action
+    that people made in Watchroom, whose author is certain."""
+    return texts(f"changes.grade.{grade_of(row)}") if GRADE in row.detail else tool_label(row, texts)
 
 
 def path_of(row: Row) -> str:
