@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from watchroom.features.budgets.rows import UsageTotal
+from watchroom.features.budgets.rules import format_dollars
 from watchroom.features.overview.agents import AgentView, Status
 from watchroom.features.overview.model import Need
 from watchroom.features.sessions.rows import ClientCall, client_call
@@ -549,5 +550,5 @@ def cost_text(used: UsageTotal) -> str:
     cost = used.known_cost
     if cost is None:
         return "–"
-    shown = f"${cost:.2f}" if cost >= 0.1 or not cost else f"${cost:.4f}"
+    shown = f"${format_dollars(cost)}"
     return f"≥ {shown}" if used.unpriced else shown

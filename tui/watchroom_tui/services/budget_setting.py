@@ -7,7 +7,7 @@ from watchroom.model import SET_BUDGET
 from watchroom.texts import catalogue
 
 from watchroom_tui.context import Dashboard
-from watchroom_tui.dialogs.budget import BudgetDialog, BudgetOwner
+from watchroom_tui.dialogs.budget import BudgetDialog, BudgetOwner, find_measure
 from watchroom_tui.presentation.sanitize import sanitize
 
 
@@ -16,7 +16,8 @@ async def set_budget(app: Dashboard, owner: BudgetOwner | None = None) -> None:
     if not app.can_act:
         app.explain_read_only()
         return
-    setting = await app.push_screen_wait(BudgetDialog(app.model, owner or BudgetOwner("team"), "cost"))
+    first = owner or BudgetOwner("team")
+    setting = await app.push_screen_wait(BudgetDialog(app.model, first, find_measure(app.model, first)))
     if setting is None:
         return
     (scope, name), measure, most = setting
