@@ -186,6 +186,30 @@ def test_without_a_terminal_it_is_said_what_to_type(capsys: Captured, repository
     assert not root_of(repository).exists()
 
 
+@pytest.mark.parametrize("command", ["changes", "leave", "verify"])
+def test_commands_in_a_repository_say_how_to_begin(capsys: Captured, repository: Path, command: str) -> None:
+    said = misuse(capsys, command)
+    assert f"the repository {repository} is not supervised. Start with: watchroom claude" in said
+    assert not root_of(repository).exists()
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_a_question_breaks_between_words(
+    capsys: Captured, repository: Path, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    texts = load_texts("en")
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(repository_command, "has_terminal", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda question: "n")
+    repository_command.offer_workspace(texts, "en")
+    about = texts("cli.repository.about", folder=str(repository), root=str(root_of(repository)))
+    lines = capsys.readouterr().out.splitlines()
+    # Paths can be longer than a line.
+    sentences = [line for line in lines if str(repository.parent) not in line and "/" not in line]
+    assert sentences
+    assert all(len(line) < columns and {*line.split()} <= {*about.split()} for line in sentences)
+
+
 @pytest.mark.parametrize(("answer", "is_made"), [("y", True), ("n", False), ("", False)])
 def test_a_person_is_asked_once(
     capsys: Captured, repository: Path, monkeypatch: pytest.MonkeyPatch, answer: str, is_made: bool
@@ -493,7 +517,7 @@ def test_leaving_restores_the_repository_byte_for_byte(
     assert state_of(repository) == before
     assert local.read_text() == '{\n    "model": "mine"\n}'
     assert not [*Path(client_program.runtime_folder(), "clients").iterdir()]
-    assert "no workspace" in misuse(capsys, "leave")
+    assert "is not supervised" in misuse(capsys, "leave")
 
 
 def test_leaving_can_keep_the_journal(capsys: Captured, repository: Path) -> None:
