@@ -79,6 +79,7 @@ class RevertDialog(ConfirmDialog):
             yield from super().compose()
 
     def on_mount(self) -> None:
+        super().on_mount()
         self.load()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
