@@ -8,7 +8,8 @@ from watchroom_tui.dialogs.base import Dialog
 from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.legend import legend_lines
 from watchroom_tui.formatters.styled_text import Line, Span
-from watchroom_tui.keys.actions import SCOPES, of_scope
+from watchroom_tui.keys.actions import SCOPES, Action, of_scope
+from watchroom_tui.keys.keymap import shown_key
 from watchroom_tui.widgets.line_view import LineView
 
 
@@ -28,21 +29,27 @@ class HelpDialog(Dialog):
             *(app.base_screen.EXTRA_SCOPES if app.base_screen else ()),
         }
         lines: list[Line] = []
-        # What only works here comes first: that is what people open the help for.
+        legend = legend_lines(app.texts)
+        # What only works here comes first: that is what people open the help for. Then what the signs mean.
         for scope in sorted(SCOPES, key=lambda each: (each != name, SCOPES.index(each))):
             has_trees = bool(app.model.trees)
             actions = [each for each in of_scope(scope) if has_trees or not each.in_repository]
             if not actions or scope not in here:
                 continue
+            if scope != name:
+                lines += legend
+                legend = []
             lines.append([Span(f" {app.texts(f'scope.{scope}')}", "title")])
             lines.extend(
-                [
-                    Span(fit(f"   {' '.join(action.shown_keys(app.keymap))}", 18), "key"),
-                    Span(action.help(app.texts)),
-                ]
+                [Span(fit(f"   {self._keys_of(action)}", 18), "key"), Span(action.help(app.texts))]
                 for action in actions
             )
             lines.append([])
-        lines += legend_lines(app.texts)
         title = f"{app.texts('help.title')} · {app.texts('help.close')}"
         self.query_one(LineView).show_notice("help", lines, title=title)
+
+    def _keys_of(self, action: Action) -> str:
+        """Return the keys of ``action``, or how to run it without any."""
+        app = self.dashboard
+        palette = shown_key("palette", app.keymap)
+        return " ".join(action.shown_keys(app.keymap)) or app.texts("help.in_palette", palette=palette)

@@ -79,7 +79,7 @@ NEED_MARKS: Final[dict[str, Span]] = {
     "expired": Span("⧗", "warning"),
     "breaker": Span("↻", "error"),
     "budget": Span("◔", "warning"),
-    "message": Span("✎", "accent"),
+    "message": Span("»", "accent"),
     "outside": Span("✎", "warning"),
     "unchecked": Span("‼", "warning"),
     "denied": Span("⊘", "warning"),
