@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from textual.widgets import Input
 from trees.git_repo import ENVIRONMENT
 from trees.git_repository import Repository
 from trees.tree_client import Refused, ScriptedClient
@@ -490,3 +491,12 @@ async def test_a_message_to_an_idle_agent_promises_no_next_step(
         top = user.lines()[hint.y]
         assert (top[hint.x], top[hint.right - 1]) == ("╭", "╮")
         assert (hint.x, hint.width) == (text.x, text.width)
+
+
+async def test_a_task_is_not_proposed_inside_of_the_git_folder(
+    kept: Workspace, repository: Repository
+) -> None:
+    async with dashboard(kept) as user:
+        await user.press("N")
+        await user.until(lambda: user.place == "NewTaskDialog", "the dialog")
+        assert user.app.screen.query_one("#folder", Input).value == f"{repository.folder}-task-1"

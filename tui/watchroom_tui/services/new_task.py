@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from watchroom.features.trees.place import repository_of
+
 from watchroom_tui.context import Dashboard, TaskTarget
 from watchroom_tui.dialogs.new_task import NewTask, NewTaskDialog, NewTaskRefused
 from watchroom_tui.dialogs.text_input import TextDraft
@@ -31,8 +33,9 @@ async def begin_task(app: Dashboard) -> None:
 
     draft = app.drafts.find(TextDraft, _DRAFT) or TextDraft(_DRAFT, app.texts("new_task.title"))
     app.drafts.keep(_DRAFT, draft)
-    # Beside the workspace: a task's folder holds none of its files.
-    folder = f"{root}-task-{len(app.model.tasks) + 1}"
+    # Beside the workspace or the repository: a task's folder holds none of its files.
+    place = repository_of(root)
+    folder = f"{root if place is None else place.main}-task-{len(app.model.tasks) + 1}"
     begun = await app.push_screen_wait(NewTaskDialog(draft, folder, begin))
     if begun is not None or not draft.is_begun:
         app.drafts.drop(TextDraft, _DRAFT)
