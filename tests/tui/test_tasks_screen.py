@@ -342,9 +342,9 @@ async def test_ended_agents_are_dimmed_among_the_agents(workspace: Workspace, ta
 
 async def test_the_overview_says_who_wrote_what_and_how_often(workspace: Workspace, task: str) -> None:
     async with dashboard(workspace) as user:
-        await user.until(lambda: "✎ message root May I go on?" in user.words_in("#needs"), "the message")
+        await user.until(lambda: "» message root May I go on?" in user.words_in("#needs"), "the message")
         ok(workspace.tools("root"), "send_message", to="user", payload={"text": "Well?"})
-        await user.until(lambda: "✎ message root ×2 Well?" in user.words_in("#needs"), "the second message")
+        await user.until(lambda: "» message root ×2 Well?" in user.words_in("#needs"), "the second message")
 
 
 async def test_what_went_wrong_with_a_command_shows_beside_its_agent(workspace: Workspace, task: str) -> None:
