@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from watchroom.algorithms.editing.tool_visibility import EDIT_TOOLS, SYNC_TOOLS
-from watchroom.errors import GitError, InvalidScenario, ToolNotFound
+from watchroom.errors import GitError, InvalidScenario, NoService, ToolNotFound
 from watchroom.features.buffers.tools import buffer_tool
 from watchroom.features.calls.tool_registry import all_tools
 from watchroom.kernel.zones import ZONES
@@ -91,3 +91,15 @@ def test_each_text_of_a_tool_or_an_argument_belongs_to_one() -> None:
 def test_every_zone_has_a_name(language: Language) -> None:
     known = catalogue(language, "watchroom_tui.texts")
     assert [zone for zone in ZONES if f"zone.{zone}" not in known] == []
+
+
+def test_a_report_separates_what_happened_from_what_to_do() -> None:
+    """A reason that ends a message may be a sentence or not."""
+    for reason in ("permission denied", "Permission denied."):
+        assert (
+            NoService(reason=reason)
+            .report()
+            .startswith(f"The service cannot be used: {reason.rstrip('.')}. A")
+        )
+    assert "：断开。 " in NoService(reason="断开").report("zh")
+    assert "- a: b\n" in InvalidScenario(file="f", problems="- a: b").report()

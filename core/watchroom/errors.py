@@ -8,7 +8,8 @@ from typing import ClassVar, Final, cast
 from watchroom.model import RESOLVE, Json, Outcome, Row
 from watchroom.texts import Language, catalogue
 
-_SENTENCE_ENDS: Final = (".", "!", "?", "…", "。", "！", "？", ":", "：")
+_SENTENCE_ENDS: Final = (".", "!", "?", ":", "…", "。", "！", "？", "：")
+_FULL_STOPS: Final[Mapping[Language, str]] = {"en": ".", "zh": "。"}
 
 
 class WatchroomError(Exception):
@@ -39,11 +40,18 @@ class WatchroomError(Exception):
         such as the output of git."""
         text = self._text("message", language)
         is_sentence = "\n" in text or text.endswith(_SENTENCE_ENDS)
-        return text if is_sentence else text + ("。" if language == "zh" else ".")
+        return text if is_sentence else text + _FULL_STOPS[language]
 
     def suggestion(self, language: Language = "en") -> str:
         """Return a suggestion in ``language``."""
         return self._text("suggestion", language)
+
+    def report(self, language: Language = "en") -> str:
+        """Return what happened and what to do next, in ``language``. A suggestion after a list starts on its
+        own line."""
+        message = self.message(language)
+        separator = "\n" if "\n" in message else " "
+        return f"{message}{separator}{self.suggestion(language)}"
 
     def more(self, language: Language = "en") -> Mapping[str, Json]:
         """Return further fields for the caller's result, with texts in ``language``."""
@@ -57,7 +65,7 @@ class WatchroomError(Exception):
         return texts(f"error.{self.texts or self.code}.{part}", **values)
 
     def __str__(self) -> str:
-        return f"{self.message()} {self.suggestion()}"
+        return self.report()
 
 
 class DeniedError(WatchroomError):

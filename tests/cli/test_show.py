@@ -16,7 +16,7 @@ def test_show_agents(capsys: Captured, team: str) -> None:
     agents = printed_json(capsys, "show", team, "agents", "--json")
     assert [each["agent"] for each in agents] == ["alice", "bob", "charlie"]
     bob = agents[1]
-    assert (bob["rows"], bob["refused"], bob["status"], bob["last_path"]) == (3, 2, "error", "../x")
+    assert (bob["rows"], bob["refused"], bob["status"], bob["last_path"]) == (3, 2, "running", "../x")
     assert agents[2]["rows"] == 0
     head, *lines = printed(capsys, "show", team, "agents").splitlines()
     assert head.startswith("agent ")

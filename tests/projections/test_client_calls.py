@@ -109,7 +109,7 @@ def test_a_refused_call_is_a_refusal_and_edits_nothing(workspace: Workspace) -> 
     assert (row.tool, outcome_of(row), row.outcome) == (CLIENT_DENIED, "denied", "ok")
     assert model.client_files == ()
     assert model.timeline.columns[-1].markers[1] == 1, "a failure on the time line"
-    assert view.status(row.time) == "error"
+    assert view.status(row.time) == "running"
     report = read_report(workspace.journal, 0, workspace.journal.last_seq())
     assert report.refused == (row,)
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from threading import Event
 from typing import Any, Final
 from uuid import uuid4
 
@@ -22,7 +23,9 @@ from service_process import PATIENCE, end_service
 from trees import launched_client
 from watchroom import Workspace
 from watchroom.agents.clients import client_program
+from watchroom.features.people.service import find_id
 from watchroom.features.trees.place import TREE_FILE, display_name, find_repository, repository_of
+from watchroom.history.seal.anchors import SEAL_FOLDER, state_folder
 from watchroom.kernel.checkout.location import is_workspace
 from watchroom_cli.arguments.workspace_argument import find_workspace
 from watchroom_cli.main import USAGE
@@ -181,6 +184,30 @@ def test_without_a_terminal_it_is_said_what_to_type(capsys: Captured, repository
     assert "watchroom claude" in err
     assert str(repository) in err
     assert not root_of(repository).exists()
+
+
+@pytest.mark.parametrize("command", ["changes", "leave", "verify"])
+def test_commands_in_a_repository_say_how_to_begin(capsys: Captured, repository: Path, command: str) -> None:
+    said = misuse(capsys, command)
+    assert f"the repository {repository} is not supervised. Start with: watchroom claude" in said
+    assert not root_of(repository).exists()
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_a_question_breaks_between_words(
+    capsys: Captured, repository: Path, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    texts = load_texts("en")
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(repository_command, "has_terminal", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda question: "n")
+    repository_command.offer_workspace(texts, "en")
+    about = texts("cli.repository.about", folder=str(repository), root=str(root_of(repository)))
+    lines = capsys.readouterr().out.splitlines()
+    # Paths can be longer than a line.
+    sentences = [line for line in lines if str(repository.parent) not in line and "/" not in line]
+    assert sentences
+    assert all(len(line) < columns and {*line.split()} <= {*about.split()} for line in sentences)
 
 
 @pytest.mark.parametrize(("answer", "is_made"), [("y", True), ("n", False), ("", False)])
@@ -490,7 +517,7 @@ def test_leaving_restores_the_repository_byte_for_byte(
     assert state_of(repository) == before
     assert local.read_text() == '{\n    "model": "mine"\n}'
     assert not [*Path(client_program.runtime_folder(), "clients").iterdir()]
-    assert "no workspace" in misuse(capsys, "leave")
+    assert "is not supervised" in misuse(capsys, "leave")
 
 
 def test_leaving_can_keep_the_journal(capsys: Captured, repository: Path) -> None:
@@ -536,3 +563,30 @@ def test_a_new_workspace_at_the_same_place_is_trusted(capsys: Captured, reposito
         Workspace.open(root_of(repository), agents=["alice"]).close()
         printed(capsys, "verify")
         printed(capsys, "leave")
+
+
+def test_leaving_forgets_the_seals_of_this_workspace_only(
+    capsys: Captured, repository: Path, tmp_path: Path
+) -> None:
+    checkpoints = Path(state_folder(), SEAL_FOLDER)
+    with Workspace.open(tmp_path / "team") as other:
+        other.sealing.write_due(Event(), at_once=True)
+    others = {each.name for each in checkpoints.iterdir()}
+    with Workspace.open(root_of(repository), agents=["alice"]) as workspace:
+        workspace.sealing.write_due(Event(), at_once=True)
+        (checkpoints / f"{find_id(workspace.journal)}.posted-0").touch()
+    assert len([*checkpoints.iterdir()]) == len(others) + 4, "by id and place, keys, and the posted seal"
+    printed(capsys, "leave")
+    assert {each.name for each in checkpoints.iterdir()} == others
+
+
+@pytest.mark.parametrize("arguments", [(), ("--scenario", "repository")])
+def test_a_removed_demo_leaves_nothing_in_the_state_folder(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    # A demo that lasts a minute is sealed when it ends.
+    monkeypatch.setattr("watchroom.history.seal.writer.MAX_UNSEALED_SECONDS", 0)
+    monkeypatch.setattr("watchroom.workspace._SEAL_SECONDS", 0.1)
+    before = {*Path(state_folder()).glob("*/*")}
+    printed(capsys, "demo", *arguments, "--headless", "--speed", "0", "--for", "1")
+    assert {*Path(state_folder()).glob("*/*")} == before

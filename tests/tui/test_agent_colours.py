@@ -38,6 +38,15 @@ def test_agents_have_different_colours_while_there_are_enough(
     assert len({*shown}) == len(shown)
 
 
+@pytest.mark.parametrize("depth", ["256", "full"])
+@pytest.mark.parametrize("is_light", [False, True], ids=["dark", "light"])
+def test_no_agent_has_the_colour_of_versions_or_errors(depth: ColorDepth, is_light: bool) -> None:
+    theme = THEMES[depth][is_light]
+    agents = {theme.variables[f"agent-{number}"] for number in range(AGENT_COLOURS)}
+    assert len(agents) == AGENT_COLOURS
+    assert agents.isdisjoint({theme.success, theme.error})
+
+
 @given(st.lists(st.text("abcdef", min_size=1), unique=True), st.data())
 def test_an_agent_keeps_its_colour_when_others_come(agents: Sequence[str], data: st.DataObject) -> None:
     earlier = data.draw(st.integers(0, len(agents)))

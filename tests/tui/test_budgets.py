@@ -11,6 +11,7 @@ from watchroom.features.budgets.rows import UsageTotal
 from watchroom.features.budgets.rules import Budget, Measure, format_amount
 from watchroom.texts import catalogue
 from watchroom_tui.dialogs.budget import BudgetKnown, BudgetOwner, parse_amount, suggest_amount
+from watchroom_tui.formatters.labels import cost_text
 
 
 async def test_a_budget_is_set_in_three_keys(workspace: Workspace) -> None:
@@ -94,8 +95,10 @@ async def test_what_is_used_of_budgets_and_what_comes_next_is_seen(
     use(workspace, "bob", "m", UsageTotal(1, 1, cost=0.03, priced_by="client"))
     async with dashboard(workspace, size=size) as user:
         await user.goes_to("0", "usage")
-        await user.sees("▰▰▰▰▰ 100 % $0.03 of $0.03 the next call is held")
-        await user.sees("▰▰▰▰▱  80 % $0.04 of $0.05", "the team ▰▱▱▱▱  14 % $0.07 of $0.50 calls continue")
+        await user.sees("▰▰▰▰▰ 100 %  $0.03 of $0.03  the next call is held")
+        await user.sees(
+            "▰▰▰▰▱  80 %  $0.04 of $0.05", "the team  ▰▱▱▱▱  14 %  $0.07 of $0.50  calls continue"
+        )
         budgets = user.list("budgets")
         assert [each.budget.key for each in budgets.items] == [
             "agent bob cost",
@@ -117,10 +120,10 @@ async def test_what_is_used_of_budgets_and_what_comes_next_is_seen(
             assert "▰▰▰▰▰  held" in said["bob"]
         elif size == MIDDLE:
             assert "▰▰▰▰▱ $0.04 of $0.05 " in said["alice"]
-            assert "▰▰▰▰▰ $0.03 of $0.03 held" in said["bob"]
+            assert "▰▰▰▰▰ $0.03 of $0.03  held" in said["bob"]
         else:
-            assert "▰▰▰▰▱ $0.04 of $0.05 at 100 % the next call is held" in said["alice"]
-            assert "▰▰▰▰▰ $0.03 of $0.03 the next call is held" in said["bob"]
+            assert "▰▰▰▰▱ $0.04 of $0.05  at 100 % the next call is held" in said["alice"]
+            assert "▰▰▰▰▰ $0.03 of $0.03  the next call is held" in said["bob"]
 
 
 @pytest.mark.parametrize(
@@ -136,3 +139,29 @@ async def test_what_is_used_of_budgets_and_what_comes_next_is_seen(
 )
 def test_little_money_is_told_in_parts_of_a_cent(amount: float, shown: str) -> None:
     assert format_amount(catalogue("en"), "cost", amount) == shown
+    assert cost_text(UsageTotal(cost=amount)) == shown
+
+
+@pytest.mark.parametrize("size", [NARROW, MIDDLE, WIDE])
+async def test_unpriced_usage_is_no_zero_and_is_limited_in_tokens(
+    workspace: Workspace, size: tuple[int, int]
+) -> None:
+    use(workspace, "alice", "m", UsageTotal(1000, 500, unpriced=1500))
+    async with dashboard(workspace, size=size) as user:
+        await user.goes_to("0", "usage")
+        await user.press("e")
+        await user.until(lambda: user.place == "BudgetDialog", "the form")
+        await user.sees("Limit in tokens", "used 1,500 tokens")
+        await user.press("left_square_bracket")
+        await user.sees("Limit in US dollars", "1.5k tokens without a known price")
+        shown = [line for line in user.lines() if "the team" in line or "alice" in line]
+        assert not any("$0.00" in line for line in shown)
+
+
+async def test_a_little_use_is_more_than_nothing(workspace: Workspace) -> None:
+    ok(workspace.tools_for_human("dana"), "set_budget", scope="team", name=None, measure="cost", most=20)
+    use(workspace, "alice", "m", UsageTotal(1, 1, cost=0.061, priced_by="client"))
+    async with dashboard(workspace) as user:
+        await user.goes_to("0", "usage")
+        await user.sees("the team  ▰▱▱▱▱ <1 %  $0.061 of $20.00  calls continue")
+        await user.sees_no("$0.0610")

@@ -8,16 +8,18 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from textual.widgets import Input
 from trees.git_repo import ENVIRONMENT
 from trees.git_repository import Repository
 from trees.tree_client import Refused, ScriptedClient
 from tui.conflict_steps import is_asked_for_a_message
-from tui.driver import WIDE, User, dashboard
+from tui.driver import MIDDLE, NARROW, WIDE, User, dashboard, running
 from tui.team import has_opened_merge
 from watchroom import Workspace
 from watchroom.features.trees.comments import SENT
 from watchroom.features.trees.rows import TRY_AGENT
 from watchroom.kernel.call_context import CallContext
+from watchroom_tui.app import WatchroomApp
 
 
 @pytest.fixture
@@ -412,3 +414,89 @@ async def test_an_agent_without_a_client_has_no_terminal(kept: Workspace, alice:
         await opens_changes(user, 1)
         await user.press("J")
         await user.is_told("No client of alice runs on this machine.")
+
+
+@pytest.mark.parametrize("size", [NARROW, MIDDLE, WIDE])
+async def test_a_revert_is_reported_with_names_of_files(
+    kept: Workspace, alice: ScriptedClient, bob: ScriptedClient, size: tuple[int, int]
+) -> None:
+    await asyncio.to_thread(work, alice, bob)
+    for number in range(20):
+        await asyncio.to_thread(alice.write, f"{number}-of-many-files.txt", "1\n")
+    tree = kept.trees.all()[0].id
+    async with dashboard(kept, size=size) as user:
+        await opens_changes(user, 22)
+        changes = user.list("changes")
+        a_txt = next(each for each in changes.items if each.file.name == "a.txt")
+        changes.move_to(changes.item_key(a_txt))
+        await user.press("V")
+        await user.until(lambda: "Revert 22 changes?" in user.words_in("#question"), "what it changes")
+        await user.press("enter")
+        await user.until(lambda: user.place == "files", "the screen beneath")
+        await user.until(lambda: len(user.list("changes").items) == 1, "what bob changed")
+        await user.until(lambda: len(user.list("versions").items) == 4, "the version of the revert")
+        # Its author is certain: the person at this dashboard.
+        versions = user.list("versions")
+        assert "revert work" in versions.item_text(versions.items[0])
+        assert "no command" not in versions.item_text(versions.items[0])
+        await user.goes_to("9", "tasks")
+        await user.until(lambda: user.list("messages").items, "the message")
+        user.app.screen.query_one("#messages").focus()
+        await user.settle()
+        shown = user.words_in("#messages")
+        assert "a.txt, new.txt" in shown or "0-of-many-files.txt" in shown
+        assert tree not in shown
+        # The text goes on in the dialog of the message.
+        assert "…" in shown
+        # The messages have the free rows.
+        assert user.list("messages").size.height > 12
+
+
+@pytest.mark.parametrize("size", [NARROW, MIDDLE, WIDE])
+async def test_without_agents_it_says_how_to_start_one(repository: Repository, size: tuple[int, int]) -> None:
+    with Workspace.open(repository.root) as workspace:
+        app = WatchroomApp(
+            workspace.journal,
+            place="project",
+            person="dana",
+            root=str(repository.root),
+            open_workspace=lambda: workspace,
+        )
+        async with running(app, size, paints=False) as user:
+            for key, screen, pane in (
+                ("2", "agents", "agents"),
+                ("8", "activity", "rows"),
+                ("1", "overview", "agents"),
+            ):
+                await user.goes_to(key, screen)
+                await user.until(partial(user.words_in, f"#{pane}"), pane)
+                assert ("watchroom claude" in user.words_in(f"#{pane}")) == (pane == "agents")
+                assert "watchroom init" not in user.words_in(f"#{pane}")
+                assert "watchroom call" not in user.words_in(f"#{pane}")
+
+
+@pytest.mark.parametrize("size", [NARROW, MIDDLE, WIDE])
+async def test_a_message_to_an_idle_agent_promises_no_next_step(
+    kept: Workspace, alice: ScriptedClient, bob: ScriptedClient, size: tuple[int, int]
+) -> None:
+    await asyncio.to_thread(collide, alice, bob)
+    async with dashboard(kept, size=size) as user:
+        await user.goes_to("2", "agents")
+        await user.until(lambda: user.cursor("agents") is not None, "an agent")
+        await user.press("m")
+        await user.sees("Message to alice")
+        assert "alice is idle. It reads this when it continues" in user.words_in("#hint")
+        # The hint has a frame of its own, as wide as the text below it.
+        hint, text = (user.app.screen.query_one(each).region for each in ("#hint", "#text"))
+        top = user.lines()[hint.y]
+        assert (top[hint.x], top[hint.right - 1]) == ("╭", "╮")
+        assert (hint.x, hint.width) == (text.x, text.width)
+
+
+async def test_a_task_is_not_proposed_inside_of_the_git_folder(
+    kept: Workspace, repository: Repository
+) -> None:
+    async with dashboard(kept) as user:
+        await user.press("N")
+        await user.until(lambda: user.place == "NewTaskDialog", "the dialog")
+        assert user.app.screen.query_one("#folder", Input).value == f"{repository.folder}-task-1"

@@ -8,8 +8,8 @@ from rich.cells import cell_len
 from tui.driver import dashboard
 from tui.team import deliver, write
 from watchroom import Toolbox, Workspace
-from watchroom_tui.formatters.columns import Column, fit_path, share_width
-from watchroom_tui.formatters.styled_text import Span, align_cells
+from watchroom_tui.formatters.columns import Column, fit_path, share_width, wrap
+from watchroom_tui.formatters.styled_text import Span, align_cells, wrap_cells, wrapped
 
 COLUMNS = (Column(least=6, cut="middle", grows=True), Column(align="right"), Column(least=4, most=10))
 
@@ -58,6 +58,33 @@ def test_names_that_differ_are_not_cut_to_the_same() -> None:
 def test_a_line_of_wide_characters_is_never_wider_than_the_list(path: str, width: int) -> None:
     line = drawn(width, path, "v2", "分析员分析员分析员")
     assert cell_len(line) <= max(width, 12)
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "pieces"),
+    [
+        ("Build a calculator for all", 13, ["Build a ", "calculator ", "for all"]),
+        ("say calculator", 12, ["say ", "calculator"]),
+        ("realtime_create_document", 12, ["realtime_", "create_", "document"]),
+        ("calculator/tests/test_display.py", 24, ["calculator/tests/test_", "display.py"]),
+        ("x abcdefghijklmnopqr", 12, ["x abcdefghij", "klmnopqr"]),
+        ("一二三四五六", 5, ["一二", "三四", "五六"]),
+    ],
+)
+def test_lines_break_between_words(text: str, width: int, pieces: list[str]) -> None:
+    assert wrap(text, width) == pieces
+
+
+def test_a_word_at_the_end_of_a_started_line_goes_to_the_next() -> None:
+    lines = wrapped([Span("  "), Span("question "), Span("calculator")], 16)
+    assert ["".join(span.text for span in line) for line in lines] == ["  question ", "  calculator"]
+
+
+def test_a_path_is_shortened_and_a_sentence_wrapped() -> None:
+    column = Column(cut="middle", grows=True)
+    (line,) = wrap_cells([column], [[Span(" "), Span("calculator/tests/test_display.py")]], [24], 6)
+    assert "".join(span.text for span in line) == " calcul…/test_display.py"
+    assert len(wrap_cells([column], [[Span("Build a calculator for all")]], [13], 6)) == 3
 
 
 async def test_names_are_whole_while_there_is_space_beside_them(workspace: Workspace, alice: Toolbox) -> None:

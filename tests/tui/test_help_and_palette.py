@@ -8,6 +8,7 @@ from tui.driver import User, dashboard
 from watchroom import Workspace
 from watchroom.texts import Language
 from watchroom_tui.dialogs.palette import has_word
+from watchroom_tui.formatters import labels, legend
 from watchroom_tui.keys.actions import ACTIONS, SCREEN_OF_SCOPE, of_scope
 
 
@@ -26,7 +27,7 @@ async def test_help_shows_the_keys_of_this_screen_first(workspace: Workspace, ke
         await user.goes_to(key, screen)
         await user.press("question_mark")
         await user.until(lambda: user.place == "HelpDialog", "the help")
-        text = "\n".join(user.lines())
+        text = "\n".join(span.text for span in user.spans("detail"))
         first = next(each for each in of_scope(screen) if not each.in_repository)
         own, everywhere = first.help(user.app.texts), "Everywhere"
         assert own in text
@@ -35,6 +36,26 @@ async def test_help_shows_the_keys_of_this_screen_first(workspace: Workspace, ke
         assert not any(of_scope(other)[0].help(user.app.texts) in text for other in others)
         await user.press("escape")
         await user.until(lambda: user.place == screen, screen)
+
+
+async def test_help_names_a_way_to_each_action_and_then_the_signs(workspace: Workspace) -> None:
+    async with dashboard(workspace) as user:
+        await user.press("question_mark")
+        await user.until(lambda: user.place == "HelpDialog", "the help")
+        titles = [each for each in user.spans("detail") if each.style == "title"]
+        assert [each.text.strip() for each in titles][1] == "Signs: agents and sessions"
+        keys = [each.text.strip() for each in user.spans("detail") if each.style == "key"]
+        assert all(keys)
+        assert ": and its name" in keys
+        assert any("newest seal" in each.text for each in user.spans("detail"))
+
+
+def test_the_signs_of_needs_differ() -> None:
+    signs = [span.text for span in labels.NEED_MARKS.values()]
+    versions = [span.text for _, span in legend._VERSION_SIGNS]
+    assert labels.NEED_MARKS["message"].text not in versions
+    assert labels.NEED_MARKS["outside"].text in versions
+    assert signs.count(labels.NEED_MARKS["message"].text) == 1
 
 
 async def test_asking_for_help_twice_needs_one_esc(workspace: Workspace) -> None:

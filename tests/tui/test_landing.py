@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from trees.git_repo import ENVIRONMENT, git
 from trees.git_repository import Repository
+from tui.conflict_steps import commits
 from tui.driver import WIDE, User, dashboard
 from tui.team import has_opened_merge
 from watchroom import Workspace
@@ -90,7 +91,7 @@ async def test_conflicts_of_a_landing_are_settled_on_the_merge_screen(
         await user.press("!")
         await has_opened_merge(user)
         await user.sees("current v2 · main", "incoming · fares")
-        await user.press("b", "w", "enter")
+        await commits(user, "b")
         await user.until(lambda: not kept.landings.plan(tree_of(kept)).conflicts, "the settlement")
         await opens_trees(user)
         await user.press("K")

@@ -5,10 +5,13 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+import pytest
 from calls import ok
-from tui.driver import User, dashboard
+from tui.driver import MIDDLE, NARROW, WIDE, User, dashboard
 from tui.team import write
 from watchroom import Agent, Toolbox, Workspace
+from watchroom.texts import Language
+from watchroom_tui.dialogs.confirm import ConfirmDialog
 
 
 def content(workspace: Workspace, path: str) -> str | None:
@@ -120,3 +123,21 @@ async def test_a_key_includes_the_work_of_spawned_agents(workspace: Workspace, t
         await user.until(lambda: "notes.md" in user.words_in("#changes"), "what the other did, too")
         await user.press("C")
         await user.until(lambda: "notes.md" not in user.words_in("#changes"), "her work alone")
+
+
+@pytest.mark.parametrize("size", [NARROW, MIDDLE, WIDE])
+@pytest.mark.parametrize("language", ["en", "zh"])
+async def test_all_keys_of_a_revert_are_shown(
+    workspace: Workspace, alice: Toolbox, size: tuple[int, int], language: Language
+) -> None:
+    write(alice, "one\n", 0)
+    async with dashboard(workspace, size=size, language=language) as user:
+        await user.goes_to("2", "agents")
+        await user.until(lambda: user.cursor("agents").agent.id == "alice", "alice")
+        await user.press("V")
+        await user.until(lambda: user.place == "RevertDialog", "the preview")
+        screen = user.app.screen
+        assert isinstance(screen, ConfirmDialog)
+        keys = screen.key_hints().split(" · ")
+        assert len(keys) > 3
+        await user.sees(*keys)

@@ -342,9 +342,9 @@ async def test_ended_agents_are_dimmed_among_the_agents(workspace: Workspace, ta
 
 async def test_the_overview_says_who_wrote_what_and_how_often(workspace: Workspace, task: str) -> None:
     async with dashboard(workspace) as user:
-        await user.until(lambda: "✎ message root May I go on?" in user.words_in("#needs"), "the message")
+        await user.until(lambda: "» message root May I go on?" in user.words_in("#needs"), "the message")
         ok(workspace.tools("root"), "send_message", to="user", payload={"text": "Well?"})
-        await user.until(lambda: "✎ message root ×2 Well?" in user.words_in("#needs"), "the second message")
+        await user.until(lambda: "» message root ×2 Well?" in user.words_in("#needs"), "the second message")
 
 
 async def test_what_went_wrong_with_a_command_shows_beside_its_agent(workspace: Workspace, task: str) -> None:
@@ -422,7 +422,7 @@ async def test_the_past_shows_that_moment_only_and_offers_no_acts(workspace: Wor
             await user.press(key)
             await user.is_told("This is the past: nothing can be changed here.")
         await user.chooses("sandbox")
-        await user.is_told("Not available here: Show the sandboxes that work")
+        await user.is_told("nothing selected that this can be done with: Show the sandboxes")
     assert workspace.journal.last_seq() == last
 
 

@@ -195,10 +195,7 @@ def _parse_passed(command: Command, given: list[str]) -> argparse.Namespace:
 
 
 def _refuse(error: WatchroomError, language: Language) -> int:
-    message = error.message(language)
-    # A suggestion after a list starts on its own line.
-    separator = "\n" if "\n" in message else " "
-    print(f"watchroom: {message}{separator}{error.suggestion(language)}", file=sys.stderr)
+    print(f"watchroom: {error.report(language)}", file=sys.stderr)
     return REFUSED
 
 

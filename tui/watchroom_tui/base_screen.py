@@ -14,6 +14,7 @@ from textual.message import Message
 from textual.widget import Widget
 from watchroom.features.needs.rules import NeedKind
 from watchroom.features.overview.model import Model, Need
+from watchroom.features.trees.place import repository_of
 from watchroom.model import Row
 
 from watchroom_tui.context import Dashboard, RowTarget, Target, dashboard_of
@@ -80,6 +81,13 @@ class BaseScreen(WorkerScreen[None]):
     def current_need(self) -> Need | None:
         """The need under the cursor, or about the item under it. None if there is none."""
         return None
+
+    def empty_key(self, name: str) -> str:
+        """Return the key of the text for an empty pane ``name``. Agents of a repository start with their
+        clients, and are not registered before."""
+        root = self.dashboard.root
+        in_repository = root is not None and repository_of(root) is not None
+        return f"empty.repository.{name}" if in_repository else f"empty.{name}"
 
     def mark_seen(self) -> bool:
         """Mark the new items here as seen. Return False if this screen marks none."""

@@ -12,6 +12,7 @@ from watchroom_tui.presentation.sanitize import sanitize
 
 from watchroom_cli.arguments.workspace_argument import (
     WorkspaceArgument,
+    find_working_repository,
     is_workspace_place,
     workspace_of,
 )
@@ -123,7 +124,10 @@ class CommandParser(argparse.ArgumentParser):
             if action.choices is not None and given not in action.choices:
                 known = ", ".join(map(str, action.choices))
                 self.error(self._text("neither", given=sanitize(given), known=known))
-        self.error(self._text("no_workspace"))
+        place = find_working_repository()
+        if place is None:
+            self.error(self._text("no_workspace"))
+        self.error(self._text("not_supervised", folder=sanitize(place.main)))
 
     def _refuse_missing(self, action: Action) -> NoReturn:
         if action.choices is None:

@@ -10,7 +10,7 @@ from argparse import OPTIONAL, Action, ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from watchroom.features.trees.place import find_repository, repository_at, workspace_root
+from watchroom.features.trees.place import RepositoryPlace, find_repository, repository_at, workspace_root
 from watchroom.kernel.checkout.location import is_workspace
 from watchroom.kernel.journal import is_server_address
 from watchroom.texts import Catalogue
@@ -89,9 +89,15 @@ def find_workspace() -> str | None:
     return found
 
 
-def _future_workspace() -> str | None:
+def find_working_repository() -> RepositoryPlace | None:
+    """Return the repository around the working directory, None if there is none."""
     try:
-        place = find_repository(os.getcwd())
+        return find_repository(os.getcwd())
     except OSError:
+        # The folder was removed, or cannot be read.
         return None
+
+
+def _future_workspace() -> str | None:
+    place = find_working_repository()
     return workspace_root(place.common) if place is not None else None

@@ -38,11 +38,16 @@ def declare_service(parser: ArgumentParser, texts: Catalogue) -> None:
 def run_service(args: Namespace, texts: Catalogue) -> int:
     if args.action == "run":
         return _run(args.language, texts)
-    if args.action == "stop":
-        _ask("POST", "/stop", texts)
+    is_stop = args.action == "stop"
+    try:
+        answer = _ask(*(("POST", "/stop") if is_stop else ("GET", "/status")))
+    except (FileNotFoundError, ConnectionRefusedError):
+        print(texts("cli.service.none"), file=sys.stderr)
+        return 1
+    if is_stop:
         print(texts("cli.service.stopped"))
         return 0
-    status = json.loads(_ask("GET", "/status", texts))
+    status = json.loads(answer)
     if args.json:
         print_json(status)
     else:
@@ -86,12 +91,13 @@ def _leave_output(texts: Catalogue) -> None:
     os.close(nothing)
 
 
-def _ask(method: str, path: str, texts: Catalogue) -> bytes:
-    """Return the answer of the service. Raises `NoService`."""
+def _ask(method: str, path: str) -> bytes:
+    """Return the answer of the service. Raises FileNotFoundError and ConnectionRefusedError if no service
+    runs, `NoService` for other failures."""
     try:
         return client_program.ask(method, path, seconds=_ANSWER_SECONDS)
-    except (FileNotFoundError, ConnectionRefusedError) as error:
-        raise NoService(reason=texts("cli.service.none")) from error
+    except (FileNotFoundError, ConnectionRefusedError):
+        raise
     except OSError as error:
         raise NoService(reason=error.strerror or str(error)) from error
     except ValueError as error:

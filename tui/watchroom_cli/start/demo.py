@@ -56,6 +56,7 @@ def run_demo(args: Namespace, texts: Catalogue) -> int:
 
     from watchroom_cli.start.demo_machines import MAX_MACHINES, demo_machines
     from watchroom_cli.start.demo_outcomes import count_outcomes
+    from watchroom_cli.start.state_files import forget_demo
 
     scenario = _read_scenario(args.scenario, texts)
     count = DEMO_AGENTS if args.scenario is None and args.agents is None else args.agents
@@ -79,6 +80,8 @@ def run_demo(args: Namespace, texts: Catalogue) -> int:
         address, apart = stack.enter_context(
             demo_machines(root, agents, args.machines, args.speed, scenario.second_process)
         )
+        if not args.dir:
+            stack.callback(forget_demo, address if args.machines > 1 else os.path.realpath(root))
         workspace = stack.enter_context(
             Workspace.open(address, agents, language=args.language, checkout=root)
         )

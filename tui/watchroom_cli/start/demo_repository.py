@@ -23,6 +23,7 @@ from watchroom_tui.presentation.usage import WrongUsage
 from watchroom_cli.command import print_json
 from watchroom_cli.start.dashboard import run_dashboard
 from watchroom_cli.start.demo_outcomes import count_outcomes
+from watchroom_cli.start.state_files import forget_demo
 
 if TYPE_CHECKING:
     from watchroom_tui.app import WatchroomApp
@@ -71,6 +72,8 @@ def run_repository_demo(args: Namespace, texts: Catalogue) -> int:
         folder = os.path.realpath(folder)
         make_repository(folder)
         root = workspace_root(os.path.join(folder, ".git"))
+        if not args.dir:
+            stack.callback(forget_demo, root)
         workspace = stack.enter_context(Workspace.open(root, load_story().agents, language=args.language))
         # The clients' hooks are answered here, so this process records changes.
         workspace.keep()

@@ -7,7 +7,6 @@ import os
 import sys
 import time
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 from typing import Final
 
 from watchroom.agents.clients import client_program
@@ -18,18 +17,18 @@ from watchroom.errors import NoService
 from watchroom.features.trees.place import RepositoryPlace, repository_of
 from watchroom.features.trees.port_blocks import PortBlocks
 from watchroom.features.trees.removal import remove_traces
-from watchroom.history.seal.anchors import Anchors, EnrolmentPin, state_folder
+from watchroom.history.seal.anchors import state_folder
 from watchroom.platform import detect_platform
 from watchroom.texts import Catalogue
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.presentation.usage import WrongUsage
-from watchroom_tui.services.settings import memory_path
 from watchroom_tui.terminal.session import has_terminal
 
 from watchroom_cli.acting_person import refuse_agents
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument
 from watchroom_cli.start.attach import detach_workspace
 from watchroom_cli.start.repository import ask
+from watchroom_cli.start.state_files import forget_workspace, read_workspace_id
 
 _CLOSE_SECONDS: Final = 30.0
 """Timeout for the service to close the workspace."""
@@ -107,10 +106,8 @@ def _close(root: str, texts: Catalogue) -> None:
 
 def _remove(root: str, place: RepositoryPlace, texts: Catalogue) -> None:
     """Remove the workspace, and this user's files about it. Raises OSError."""
+    workspace = read_workspace_id(root)
     for path in remove_traces(os.path.dirname(root)):
         print(texts("cli.leave.removed", path=sanitize(path)))
-    state = state_folder()
-    Anchors(state, root).forget_place()
-    EnrolmentPin(state, root).forget()
-    Path(memory_path(root)).unlink(missing_ok=True)
-    PortBlocks(state, detect_platform()).clean()
+    forget_workspace(root, workspace)
+    PortBlocks(state_folder(), detect_platform()).clean()

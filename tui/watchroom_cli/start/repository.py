@@ -6,11 +6,14 @@ import os
 import sys
 from typing import NamedTuple
 
-from watchroom.features.trees.place import RepositoryPlace, find_repository, repository_at, workspace_root
+from watchroom.features.trees.place import RepositoryPlace, repository_at, workspace_root
 from watchroom.kernel.checkout.location import is_workspace
 from watchroom.texts import Catalogue, Language
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.terminal.session import has_terminal
+
+from watchroom_cli.arguments.workspace_argument import find_working_repository
+from watchroom_cli.output.wrapping import wrap_words
 
 
 class StartPlace(NamedTuple):
@@ -50,11 +53,7 @@ def make_workspace(root: str, language: Language) -> None:
 def offer_workspace(texts: Catalogue, language: Language) -> str | None:
     """Ask whether to supervise the repository of the working directory. Return its workspace, None if there
     is no repository, no terminal, or the person declines. Raises `WatchroomError`, OSError."""
-    try:
-        place = find_repository(os.getcwd())
-    except OSError:
-        # The folder was removed.
-        place = None
+    place = find_working_repository()
     if place is None:
         print(texts("cli.begin"), file=sys.stderr)
         return None
@@ -63,7 +62,7 @@ def offer_workspace(texts: Catalogue, language: Language) -> str | None:
     if not has_terminal():
         print(texts("cli.repository.begin", folder=folder), file=sys.stderr)
         return None
-    print(texts("cli.repository.about", folder=folder, root=sanitize(root)))
+    print(wrap_words(texts("cli.repository.about", folder=folder, root=sanitize(root))))
     if not ask(texts("cli.repository.question")):
         print(texts("cli.repository.declined"), file=sys.stderr)
         return None
@@ -74,6 +73,6 @@ def offer_workspace(texts: Catalogue, language: Language) -> str | None:
 def ask(question: str) -> bool:
     """Return whether the person at the terminal answers yes to ``question``."""
     try:
-        return input(f"{question} ").strip().lower() in ("y", "yes", "是")
+        return input(f"{wrap_words(question)} ").strip().lower() in ("y", "yes", "是")
     except EOFError:
         return False

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
+from watchroom.features.budgets.rows import UsageTotal
 from watchroom.features.budgets.rules import MEASURES, BudgetScope, Measure, format_amount
 from watchroom.features.overview.model import Model
 from watchroom.model import SET_BUDGET
@@ -19,6 +20,7 @@ from watchroom_tui.context import Dashboard, dashboard_of
 from watchroom_tui.dialogs.base import ModalDialog
 from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import Column
+from watchroom_tui.formatters.labels import format_count
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.presentation.localization import texts_of
@@ -47,10 +49,16 @@ class BudgetSetting(NamedTuple):
 
 
 class BudgetKnown(NamedTuple):
-    """A budget as it is. ``used``: None if it is not counted. ``most``: None if there is no limit."""
+    """What is known of a budget.
+
+    - ``used``: None if it is not counted, or if no token has a known price.
+    - ``most``: None if there is none.
+    - ``unpriced``: the number of tokens whose cost is missing in ``used``.
+    """
 
     used: float | None = None
     most: float | None = None
+    unpriced: int = 0
 
 
 def list_owners(model: Model) -> list[BudgetOwner]:
@@ -63,15 +71,34 @@ def list_owners(model: Model) -> list[BudgetOwner]:
 
 def find_known(model: Model, owner: BudgetOwner, measure: Measure) -> BudgetKnown:
     """Return what the model has of a budget."""
+    total = find_usage(model, owner)
     for use in model.budgets:
         if (use.budget.scope, use.budget.name, use.budget.measure) == (owner.scope, owner.name, measure):
-            return BudgetKnown(use.used, use.budget.most)
-    if measure == "cost" and owner.scope == "team":
-        return BudgetKnown(model.usage.team.cost)
-    if measure == "cost" and owner.name:
-        totals = model.usage.agents if owner.scope == "agent" else model.usage.tasks
-        return BudgetKnown(totals[owner.name].cost if owner.name in totals else 0.0)
-    return BudgetKnown()
+            is_unpriced = measure == "cost" and total is not None and total.known_cost is None
+            return BudgetKnown(None if is_unpriced else use.used, use.budget.most, use.unpriced)
+    if total is None or measure not in ("cost", "tokens"):
+        return BudgetKnown()
+    return (
+        BudgetKnown(total.tokens)
+        if measure == "tokens"
+        else BudgetKnown(total.known_cost, None, total.unpriced)
+    )
+
+
+def find_usage(model: Model, owner: BudgetOwner) -> UsageTotal | None:
+    """Return the usage of ``owner``, None for owners of several budgets."""
+    if owner.scope == "team":
+        return model.usage.team
+    if not owner.name:
+        return None
+    totals = model.usage.agents if owner.scope == "agent" else model.usage.tasks
+    return totals.get(owner.name, UsageTotal())
+
+
+def find_measure(model: Model, owner: BudgetOwner) -> Measure:
+    """Return the measure to begin with: tokens if no price is known, because a budget in dollars limits
+    nothing then."""
+    return "tokens" if (find_usage(model, owner) or model.usage.team).known_cost is None else "cost"
 
 
 def suggest_amount(measure: Measure, known: BudgetKnown) -> float:
@@ -117,12 +144,14 @@ class OwnerList(ItemList[BudgetOwner]):
         style = agent_class(item.name) if item.scope == "agent" and item.name else "strong"
         known = find_known(self._model, item, self.measure)
         texts, words = texts_of(self), catalogue(dashboard_of(self).language)
-        parts = [
-            ""
-            if amount is None
-            else texts(f"budget.{name}", amount=format_amount(words, self.measure, amount))
-            for name, amount in (("most", known.most), ("used", known.used))
-        ]
+        parts = []
+        if known.most is not None:
+            parts.append(texts("budget.most", amount=format_amount(words, self.measure, known.most)))
+        if known.used is not None:
+            shown = format_amount(words, self.measure, known.used)
+            parts.append(texts("budget.used", amount=f"≥ {shown}" if known.unpriced else shown))
+        elif known.unpriced:
+            parts.append(texts("budget.unpriced", count=format_count(known.unpriced)))
         return [Span(self.owner_name(item), style)], [Span("  ".join(parts), "dim")]
 
     def copy_text(self, item: BudgetOwner) -> str:
@@ -214,7 +243,8 @@ async def set_budget(app: Dashboard, owner: BudgetOwner | None = None) -> None:
     if not app.can_act:
         app.explain_read_only()
         return
-    setting = await app.push_screen_wait(BudgetDialog(app.model, owner or BudgetOwner("team"), "cost"))
+    first = owner or BudgetOwner("team")
+    setting = await app.push_screen_wait(BudgetDialog(app.model, first, find_measure(app.model, first)))
     if setting is None:
         return
     (scope, name), measure, most = setting

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, Final
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -15,6 +16,10 @@ from watchroom_tui.formatters.styled_text import Line
 from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.widgets.line_widget import content
 from watchroom_tui.widgets.text_pane import TextPane
+
+_CORNERS: Final = 4
+"""Cells of a frame that its text does not use."""
+_DOT: Final = " · "
 
 
 class ConfirmDialog(ModalDialog[bool]):
@@ -31,13 +36,28 @@ class ConfirmDialog(ModalDialog[bool]):
     def compose(self) -> ComposeResult:
         box = Static(Content(self._question), id="question", markup=False)
         box.border_title = Content(self._title)
-        box.border_subtitle = content(self.key_hints())
         yield box
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.call_after_refresh(self._show_question)
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._show_question)
 
     def ask(self, question: str) -> None:
         """Replace the question."""
         self._question = question
-        self.query_one("#question", Static).update(Content(self._question))
+        self._show_question()
+
+    def _show_question(self) -> None:
+        """Show the question, with the keys on the frame, or below the question if the frame is too short."""
+        box = self.query_one("#question", Static)
+        keys = self.key_hints()
+        has_space = cell_len(keys) <= box.size.width + box.styles.padding.width - _CORNERS
+        box.border_subtitle = content(keys) if has_space else None
+        below = "\n".join(_arrange(keys.split(_DOT), box.size.width))
+        box.update(Content(self._question if has_space else f"{self._question}\n\n{below}"))
 
     def action_answer(self, answer: bool) -> None:
         self.dismiss(answer)
@@ -70,3 +90,15 @@ class LinesConfirmDialog(SheetDialog):
 
     def on_mount(self) -> None:
         self.text_view.show_notice("lines", [[], *self._lines], title=self._title)
+
+
+def _arrange(keys: Sequence[str], width: int) -> Iterator[str]:
+    """Yield lines of at most ``width`` cells with all ``keys``. No line ends between a key and its label."""
+    line = keys[0]
+    for each in keys[1:]:
+        if cell_len(line) + len(_DOT) + cell_len(each) > width:
+            yield line
+            line = each
+        else:
+            line += _DOT + each
+    yield line

@@ -12,6 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Checkbox, Input, Static, TextArea
+from watchroom.features.trees.place import repository_of
 
 from watchroom_tui.context import Dashboard, TaskTarget
 from watchroom_tui.dialogs.base import ModalDialog
@@ -133,8 +134,9 @@ async def begin_task(app: Dashboard) -> None:
     root = str(workspace.root)
     draft = app.drafts.find(TextDraft, _DRAFT) or TextDraft(_DRAFT, app.texts("new_task.title"))
     app.drafts.keep(_DRAFT, draft)
-    # Beside the workspace: a task's folder holds none of its files.
-    folder = f"{root}-task-{len(app.model.tasks) + 1}"
+    # Beside the workspace or the repository: a task's folder holds none of its files.
+    place = repository_of(root)
+    folder = f"{root if place is None else place.main}-task-{len(app.model.tasks) + 1}"
     begun = await app.push_screen_wait(NewTaskDialog(draft, root, folder))
     if begun is not None or not draft.is_begun:
         app.drafts.drop(TextDraft, _DRAFT)

@@ -77,6 +77,7 @@ class RevertDialog(SheetDialog):
         self._shown: RevertSelection | None = None
 
     def on_mount(self) -> None:
+        super().on_mount()
         self.load()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -38,8 +38,9 @@ def budget_amount(use: BudgetUse, texts: Catalogue, words: Catalogue) -> str:
 
 
 def budget_percent(use: BudgetUse) -> str:
-    """Return the use in per cent, rounded down."""
-    return f"{min(int(use.share * 100), 999)} %"
+    """Return the use in per cent, rounded down. ``<1 %`` is some use, as in `budget_bar`."""
+    percent = min(int(use.share * 100), 999)
+    return "<1 %" if use.used and not percent else f"{percent} %"
 
 
 def budget_next(use: BudgetUse, texts: Catalogue) -> str:

@@ -8,6 +8,8 @@ from typing import Final, Literal, NamedTuple
 from rich.cells import cell_len, chop_cells, set_cell_size
 
 BARS: Final = " ▁▂▃▄▅▆▇█"
+_SEPARATORS: Final = "/\\_-."
+"""Characters after which a long word may be split."""
 
 
 class Column(NamedTuple):
@@ -120,7 +122,8 @@ def size(count: int | None) -> str:
 
 
 def wrap(text: str, width: int, *, first: int | None = None) -> list[str]:
-    """Split ``text`` into pieces of at most ``width`` cells, after a space if one is near the edge.
+    """Split ``text`` into pieces of at most ``width`` cells, after a space if the next word fits into one
+    piece. Longer words, such as paths, are split after a separator if one is near the edge.
 
     ``first``: the width of the first piece, if it continues a line. It is then broken after any space. A
     ``width`` below 2 leaves the text as it is.
@@ -141,12 +144,25 @@ def wrap(text: str, width: int, *, first: int | None = None) -> list[str]:
             near = text[start : start + 4 * space]
         head = (near[:space] if is_plain else (chop_cells(near, space) or [near])[0]) if space > 1 else ""
         is_rest_of_line = first is not None and not pieces and first < width
-        space = head.rfind(" ") + 1
-        if space > (0 if is_rest_of_line else len(head) * 2 // 3):
-            head = head[:space]
-        pieces.append(head)
-        start += len(head)
+        length = _find_break(text, start, len(head), width, is_rest_of_line=is_rest_of_line)
+        pieces.append(head[:length])
+        start += length
         space = width
+
+
+def _find_break(text: str, start: int, length: int, width: int, *, is_rest_of_line: bool) -> int:
+    """Return after how many of the ``length`` characters that fit from ``start`` on ``text`` is broken."""
+    end = start + length
+    word = text.rfind(" ", start, end) + 1 - start
+    if word > 0 or is_rest_of_line:
+        next_space = text.find(" ", end, start + word + width + 1)
+        if next_space < 0 and len(text) <= start + word + width:
+            next_space = len(text)
+        fits = next_space >= 0 and cell_len(text[start + word : next_space]) <= width
+        if fits or (is_rest_of_line and word > 0) or word > length * 2 // 3:
+            return word
+    separator = max(text.rfind(each, start, end) for each in _SEPARATORS) + 1 - start
+    return separator if separator > length // 2 else length
 
 
 def format_duration(start: int, end: int) -> str:

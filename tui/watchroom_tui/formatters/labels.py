@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from watchroom.features.budgets.rows import UsageTotal
+from watchroom.features.budgets.rules import format_dollars
 from watchroom.features.overview.agents import AgentView, Status
 from watchroom.features.overview.model import Need
 from watchroom.features.sessions.rows import ClientCall, client_call
 from watchroom.features.sessions.view import RequestView
 from watchroom.features.tasks.view import MessageView
-from watchroom.features.trees.rows import INTO, side_of
+from watchroom.features.trees.rows import GRADE, INTO, grade_of, side_of
 from watchroom.features.trees.view import author_of
 from watchroom.kernel.rules import details
 from watchroom.kernel.rules.conflicts import EDIT_UNDONE, NOT_A_FILE
@@ -78,7 +79,7 @@ NEED_MARKS: Final[dict[str, Span]] = {
     "expired": Span("⧗", "warning"),
     "breaker": Span("↻", "error"),
     "budget": Span("◔", "warning"),
-    "message": Span("✎", "accent"),
+    "message": Span("»", "accent"),
     "outside": Span("✎", "warning"),
     "unchecked": Span("‼", "warning"),
     "denied": Span("⊘", "warning"),
@@ -142,6 +143,12 @@ def tool_label(row: Row, texts: Catalogue) -> str:
         if operation != row.tool:
             return sanitize(tool_name(f"buffer_{operation}", texts))
     return sanitize(tool_name(row.tool, texts))
+
+
+def origin_text(row: Row, texts: Catalogue) -> str:
+    """Return how a version of a file in a working tree came about: how certain its author is, or the action
+    that people made in Watchroom, whose author is certain."""
+    return texts(f"changes.grade.{grade_of(row)}") if GRADE in row.detail else tool_label(row, texts)
 
 
 def path_of(row: Row) -> str:
@@ -543,5 +550,5 @@ def cost_text(used: UsageTotal) -> str:
     cost = used.known_cost
     if cost is None:
         return "–"
-    shown = f"${cost:.2f}" if cost >= 0.1 or not cost else f"${cost:.4f}"
+    shown = f"${format_dollars(cost)}"
     return f"≥ {shown}" if used.unpriced else shown

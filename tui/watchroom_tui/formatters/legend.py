@@ -21,16 +21,18 @@ _MESSAGE_SIGNS: Final[Sequence[tuple[str, Span]]] = (
     ("delivered", Span("✓")),
     ("read", Span("✓✓", "ok")),
 )
+_JOURNAL_SIGNS: Final[Sequence[tuple[str, Span]]] = (("seal", Span("▣", "dim")),)
 
 
 def legend_lines(texts: Catalogue) -> list[Line]:
-    """Return lines that explain the signs of agents and tasks, needs, rows, the timeline, and messages."""
+    """Return lines that explain the signs of agents, needs, rows, the timeline, messages and the journal."""
     return [
         *_group("agents", labels.STATUS_MARKS.items(), texts),
         *_group("needs", labels.NEED_MARKS.items(), texts),
         *_group("rows", _VERSION_SIGNS, texts),
         *_group("timeline", labels.MARKER_SIGNS.items(), texts),
         *_group("messages", _MESSAGE_SIGNS, texts),
+        *_group("journal", _JOURNAL_SIGNS, texts),
     ]
 
 

@@ -104,9 +104,9 @@ def wrap_cells(
     columns: Sequence[Column], cells: Sequence[Line], widths: Sequence[int], most: int
 ) -> Sequence[Line]:
     """Return the cells of an item as at most ``most`` lines: the column that ``grows`` is wrapped if it is
-    too narrow."""
+    too narrow. A path that would be cut in its middle stays on one line."""
     at = next((at for at, column in enumerate(columns) if column.grows), None)
-    if at is None or not 1 < widths[at] < width_of(cells[at]):
+    if at is None or not 1 < widths[at] < width_of(cells[at]) or _is_path(columns[at], cells[at]):
         return [align_cells(columns, cells, widths)]
     parts = wrapped([Span(""), *cells[at]], widths[at])
     if len(parts) > most:
@@ -120,6 +120,11 @@ def wrap_cells(
         row = [*others[:at], [*part, Span("")], *others[at + 1 :]]
         lines.append(align_cells(columns, row, widths))
     return lines
+
+
+def _is_path(column: Column, cell: Line) -> bool:
+    """Return whether the cell is one word in a column whose texts are cut in their middle."""
+    return column.cut == "middle" and " " not in "".join(span.text for span in cell).strip()
 
 
 def _fitted(column: Column, cell: Line, width: int) -> list[Span]:

@@ -258,7 +258,16 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("revert_member", "tasks", "revert_work", ("V",), acts=True, meaning="revert work"),
     Action("task_detail", "tasks", "task_detail"),
     Action("sandbox", "tasks", "sandbox"),
-    Action("land_tree", "tasks", "land_tree", ("K",), footer=True, acts=True, in_repository=True),
+    Action(
+        "land_tree",
+        "tasks",
+        "land_tree",
+        ("K",),
+        footer=True,
+        acts=True,
+        meaning="commit_agent",
+        in_repository=True,
+    ),
     Action("commit_agent", "files", "commit_agent", ("K",), footer=True, acts=True, in_repository=True),
     Action(
         "message_author",

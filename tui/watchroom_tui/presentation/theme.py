@@ -13,21 +13,22 @@ LIGHT: Final = "watchroom-light"
 ColorDepth: TypeAlias = Literal["16", "256", "full"]
 """The number of a terminal's colours. A terminal of 16 uses its own colours and background."""
 
-# In the order of `AgentColours`: the first three differ the most, then the first six.
+# In the order of `AgentColours`: the first three differ the most, then the first six. None is the green of
+# versions.
 _DARK_AGENTS: Final = [
-    *("#f2c14e", "#7cb7ff", "#c9a0ff", "#7fd99a", "#5fd7d7", "#ff9e80"),
+    *("#f2c14e", "#7cb7ff", "#c9a0ff", "#f4f59a", "#5fd7d7", "#ff9e80"),
     *("#e3a869", "#9fb4ff", "#f59ac8", "#b7d36b", "#6fe0b5", "#dba6a6"),
 ]
 _LIGHT_AGENTS: Final = [
-    *("#8a5a00", "#1a5fb4", "#7a35c2", "#156530", "#0a6475", "#a53a16"),
-    *("#8b5a2b", "#3f51b5", "#b0246f", "#4d6617", "#0b644d", "#8c3b3b"),
+    *("#8a5a00", "#1a5fb4", "#7a35c2", "#5b1030", "#0a6475", "#a53a16"),
+    *("#5d2b13", "#3f51b5", "#b0246f", "#4d6617", "#0b644d", "#4a2c6b"),
 ]
 _DARK_AGENTS_OF_256: Final = [
-    *("#ffd75f", "#87afff", "#d7afff", "#87d787", "#5fd7d7", "#ffaf87"),
+    *("#ffd75f", "#87afff", "#d7afff", "#ffffaf", "#5fd7d7", "#ffaf87"),
     *("#d7af5f", "#afafff", "#ff87d7", "#afd75f", "#5fd7af", "#d7afaf"),
 ]
 _LIGHT_AGENTS_OF_256: Final = [
-    *("#5f5f00", "#005faf", "#8700d7", "#005f00", "#005f5f", "#af005f"),
+    *("#5f5f00", "#005faf", "#8700d7", "#5f005f", "#005f5f", "#af005f"),
     *("#5f0000", "#0000d7", "#87005f", "#303030", "#5f5f5f", "#870000"),
 ]
 _DARK_AGENTS_OF_16: Final = [

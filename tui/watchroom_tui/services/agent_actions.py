@@ -164,7 +164,9 @@ class AgentActions:
         when = self._app.model.message_reader(agent).when
         if view is not None and not view.is_present and when != "next":
             return self._reader_text("session.reads_lost" if view.is_lost else "session.reads_stopped", agent)
-        return self._app.texts(f"session.reads_{when}", agent=sanitize(agent))
+        is_idle = view is not None and view.status(self._app.now()) == "idle"
+        key = "session.reads_idle" if when == "now" and is_idle else f"session.reads_{when}"
+        return self._app.texts(key, agent=sanitize(agent))
 
     async def _confirm_and_act(
         self, title: str, question: str, tool: str, arguments: Mapping[str, Json], done: str

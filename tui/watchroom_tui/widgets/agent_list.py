@@ -93,7 +93,7 @@ class AgentList(ItemList[AgentView]):
             following = budget_next(use, texts)
         elif use.is_reached:
             following = texts("usage.budget.held_short")
-        return [bar, Span(f" {amount}", style), Span(f" {following}" if following else "", style)]
+        return [bar, Span(f" {amount}", style), Span(f"  {following}" if following else "", style)]
 
     def _status_text(self, item: AgentView) -> str:
         resume = self._resumes.get(item.agent.id, "")

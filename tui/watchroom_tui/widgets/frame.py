@@ -24,7 +24,7 @@ from watchroom_tui.keys.actions import SCREENS, Action, is_possible, of_scope, o
 from watchroom_tui.presentation.localization import keymap_of, now_of, texts_of
 from watchroom_tui.widgets.line_widget import LineWidget
 
-PARTY_WIDTHS: Final = (24, 14)
+PARTY_WIDTHS: Final = (24, 18, 14)
 """Max cells of the name of the next need, with much and with little space."""
 BRANCH_WIDTH: Final = 24
 """Max cells of the branch."""
@@ -176,11 +176,18 @@ class Header(LineWidget):
             return [[Span(f"✓ {texts('header.calm')} ", "ok")]]
         key = "header.needs" if len(self._needs) > 1 else "header.need"
         count = Span(f" ⚑ {texts(key, count=len(self._needs))} ", "error")
-        long, short = (fit_path(need_party(need, texts).text, width).strip() for width in PARTY_WIDTHS)
+        party = need_party(need, texts).text
+        long, middle, short = (fit_path(party, width).strip() for width in PARTY_WIDTHS)
         left = time_left(need, now)
-        until = f", {left}" if left else ""
+        until = f", {texts('needs.left', time=left)}" if left else ""
         style = "error" if is_soon(need, now) else "key"
-        named = (f"{need_kind(need, texts)} {long}{until}", f"{long}{until}", f"{short}{until}")
+        named = (
+            f"{need_kind(need, texts)} {long}{until}",
+            f"{long}{until}",
+            f"{middle}{until}",
+            middle,
+            short,
+        )
         return [*([count, Span(f" {texts('header.next', what=each)} ", style)] for each in named), [count]]
 
     def on_click(self, event: events.Click) -> None:
@@ -298,12 +305,18 @@ class Footer(LineWidget):
         return self.strip([*left, *more, Span(" " * space), *mark, *right], width)
 
     def _seal_mark(self, width: int) -> Line:
-        """Return the number of sealed rows and their root, to compare. Only the root, or nothing, if space is
+        """Return the number of sealed rows and their root, to compare. Less, or nothing, if space is
         short."""
         seal = self._seal
         if seal is None or self.size.width < SEAL_FROM:
             return []
-        variants = ([Span(f"  {SEAL} {text}", "dim")] for text in (f"{seal.size} {seal.root}", seal.root))
+        texts = texts_of(self)
+        named = (
+            texts("footer.sealed_rows", count=seal.size, root=seal.root),
+            texts("footer.sealed", root=seal.root),
+            seal.root,
+        )
+        variants = ([Span(f"  {SEAL} {text}", "dim")] for text in named)
         return next((each for each in variants if width_of(each) <= width), [])
 
     def _fitting(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import ClassVar, Final
 
-from watchroom.features.trees.rows import REPO, grade_of
+from watchroom.features.trees.rows import REPO
 from watchroom.kernel.rules.details import met_version
 from watchroom.model import Row
 
@@ -107,8 +107,7 @@ class VersionTimeline(ItemList[Row]):
     def _message_line(self, item: Row) -> Line:
         texts = texts_of(self)
         is_plain = item.zone == REPO and item.version is not None and not item.deleted
-        # What clients' own tools write has no message, but says how sure its author is.
-        told = texts(f"changes.grade.{grade_of(item)}") if is_plain else labels.outcome_span(item, texts).text
+        told = labels.origin_text(item, texts) if is_plain else labels.outcome_span(item, texts).text
         said = Span(sanitize(item.message) or told, "" if item.message and item.version else "dim")
         if item.seq not in self._same:
             return [said]

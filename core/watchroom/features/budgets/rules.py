@@ -268,13 +268,16 @@ def check_budgets(budgets: Budgets, used: Mapping[tuple[BudgetScope, str], Used]
 
 
 def format_amount(texts: Catalogue, measure: Measure, amount: float) -> str:
-    """Format ``amount`` of ``measure`` for people, with ``texts``. Amounts below ten cents have fractions of
-    a cent."""
-    if measure != "cost":
-        return texts(f"budget.{measure}", amount=f"{amount:,.0f}")
+    """Format ``amount`` of ``measure`` for people, with ``texts``."""
+    shown = format_dollars(amount) if measure == "cost" else f"{amount:,.0f}"
+    return texts(f"budget.{measure}", amount=shown)
+
+
+def format_dollars(amount: float) -> str:
+    """Format ``amount`` in US dollars as ``1,234.50``. Amounts below ten cents show fractions of a cent."""
     dollars, parts = f"{amount:,.{2 if amount >= 0.1 else 4}f}".split(".")
     cents = parts[:2] + parts[2:].rstrip("0")
-    return texts("budget.cost", amount=f"{dollars}.{cents}")
+    return f"{dollars}.{cents}"
 
 
 def raised_amount(use: BudgetUse) -> float:

@@ -106,6 +106,7 @@ class AgentView(NamedTuple):
 
         - ``idle``: the agent had no row for ``idle_after`` seconds, default 30.
         - ``done``: its session or the agent itself has ended.
+        - ``error``: an error ended its session. A failed call does not stop an agent.
         """
         step = self.session.status if self.session else "idle"
         if self.is_ended:
@@ -127,7 +128,7 @@ class AgentView(NamedTuple):
             return "idle"
         if not self.is_present or (now - self.last_heard > idle_after * 1e9 and not self._is_run()):
             return "done" if step == "done" else "idle"
-        return "error" if self.last is not None and outcome_of(self.last) != "ok" else "running"
+        return "running"
 
     def _is_run(self) -> bool:
         """Return whether its session is in a step, in a process that may be alive. Models can think for

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from watchroom import validation
 from watchroom.algorithms.merge import (
     Region,
     TextStyle,
@@ -39,6 +40,8 @@ TOO_MANY: Final = "too_many_versions"
 """The reason why a path cannot be reverted: it has too many versions."""
 WITHDRAWN: Final = "withdrawn"
 """The result for an item that nobody has used: it is withdrawn."""
+SUBJECT_CHARACTERS: Final = 200
+"""Maximum characters of a message in lists. Its text is complete."""
 
 
 def is_revert_row(row: Row) -> bool:
@@ -49,7 +52,8 @@ def is_revert_row(row: Row) -> bool:
 
 def draft_notice(receiver: str, text: str) -> Note:
     """Return the message with ``text`` by which Watchroom notifies the agent ``receiver``."""
-    return Note(SYSTEM, MESSAGE, "agent", receiver, message=text[:200], content=text)
+    subject = validation.escape_unstorable(text, SUBJECT_CHARACTERS)
+    return Note(SYSTEM, MESSAGE, "agent", receiver, message=subject, content=text)
 
 
 class PathVersion(NamedTuple):

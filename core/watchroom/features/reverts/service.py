@@ -20,7 +20,13 @@ from watchroom.features.config.store import Store
 from watchroom.features.conflicts.service import Conflicts
 from watchroom.features.people.service import PeopleReader
 from watchroom.features.reverts.planning import ZONE, RevertPart, RevertPlanner, RevertRecord, read_record
-from watchroom.features.reverts.rules import PlannedItem, PlannedPath, RevertPlan, RevertSelection
+from watchroom.features.reverts.rules import (
+    SUBJECT_CHARACTERS,
+    PlannedItem,
+    PlannedPath,
+    RevertPlan,
+    RevertSelection,
+)
 from watchroom.features.sessions.stops import StoppedAgents
 from watchroom.features.tasks.files import OUTSIDERS, TaskFiles
 from watchroom.features.tasks.rows import FILE
@@ -237,7 +243,8 @@ class Reverts:
     def _describe_conflict(self, plan: RevertPlan) -> str:
         """Return the message of a conflict of the revert, for people."""
         texts = catalogue(self._store.registry.current().language)
-        return texts("revert.rest", agents=", ".join(plan.agents[:10]))[:200]
+        told = texts("revert.rest", agents=", ".join(plan.agents[:10]))
+        return validation.escape_unstorable(told, SUBJECT_CHARACTERS)
 
     def _dismissals(self, call: CallContext, undone: str) -> Iterator[Note]:
         """Yield the notes that settle the conflicts of the undone revert ``undone``, if it is given."""
@@ -264,7 +271,8 @@ class Reverts:
         agents = [*plan.agents, *(head.actor for head in heads if head.kind == "agent")]
         notified = [agent for agent in dict.fromkeys(agents) if agent in known.agents][:_MAX_NOTIFIED]
         for agent in notified if changed else ():
-            yield call.with_tool(MESSAGE).note("agent", agent, message=text[:200], content=text)
+            subject = validation.escape_unstorable(text, SUBJECT_CHARACTERS)
+            yield call.with_tool(MESSAGE).note("agent", agent, message=subject, content=text)
 
 
 def _version(call: CallContext, revert: str, planned: PlannedPath, message: str) -> Write:
@@ -302,5 +310,16 @@ def _item_drafts(call: CallContext, revert: str, item: PlannedItem) -> Iterator[
 
 
 def _list_paths(planned: Sequence[PlannedPath | PlannedItem]) -> str:
-    shown = ", ".join(f"{each.zone} {each.path}" for each in planned[:20])
+    trees = {each.path.partition("/")[0] for each in planned if each.zone == REPO}
+    shown = ", ".join(_name_path(each.zone, each.path, len(trees) > 1) for each in planned[:20])
     return f"{shown} …" if len(planned) > len(planned[:20]) else shown or "-"
+
+
+def _name_path(zone: Zone, path: str, has_trees: bool) -> str:
+    """Return a path for agents and people. Files of a repository have the names that clients know.
+
+    ``has_trees``: there are paths in several working trees.
+    """
+    if zone != REPO or has_trees:
+        return f"{zone} {path}"
+    return path.partition("/")[2]

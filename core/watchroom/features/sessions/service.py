@@ -237,7 +237,8 @@ class SessionRecords:
         of_agent = next(self._store.journal.heads(ZONE, f"{agent}/"), None)
         if of_agent is None or (session is not None and self._store.journal.head(ZONE, path) is None):
             raise SessionNotFound(session=path)
-        note = call.note(ZONE, path, message=text[:200], content=text or None)
+        subject = validation.escape_unstorable(text, _LONGEST_LINE)
+        note = call.note(ZONE, path, message=subject, content=text or None)
         return self._store.commits.commit(note).row
 
     def controls(self, path: str, after: int) -> list[SessionRecord]:

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from glob import escape, glob
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom.errors import InvalidSeal
@@ -116,10 +117,20 @@ class Anchors:
         else:
             replace_durably(self._place, mine.text.encode("ascii"))
 
-    def forget_place(self) -> None:
-        """Forget which workspace has this place, because the workspace is being removed. Raise OSError."""
-        with suppress(FileNotFoundError):
-            os.unlink(self._place)
+    def forget(self, workspace: str) -> None:
+        """Forget ``workspace`` and its place, because it is removed: its seals in the state folder, and the
+        pinned keys of machines. Published seals stay. Raise OSError.
+
+        ``workspace``: the id, empty if it is unknown. Then only the place is forgotten.
+        """
+        paths = [self._place]
+        if workspace:
+            own = self._file(workspace)
+            # The keys of machines, and the newest posted seals.
+            paths += [own, *glob(f"{escape(own)}.*")]
+        for path in paths:
+            with suppress(FileNotFoundError):
+                os.unlink(path)
 
     def _published_file(self, workspace: str) -> str:
         return os.path.join(self._published, f"{workspace}.txt")

@@ -32,7 +32,7 @@ class ActivityScreen(BaseScreen):
         self._with_steps = False
 
     def compose_panes(self) -> ComposeResult:
-        yield PagedRowList(title="pane.activity", empty="empty.activity", id="rows", classes="pane")
+        yield PagedRowList(title="pane.activity", empty=self.empty_key("activity"), id="rows", classes="pane")
 
     def show_model(self, model: Model) -> None:
         self.query_one("#rows", PagedRowList).show_newest(model.newest if self._with_steps else model.recent)

@@ -55,7 +55,7 @@ class AgentsScreen(BaseScreen):
 
     def compose_panes(self) -> ComposeResult:
         with Vertical(id="body", classes="group"):
-            yield AgentList(title="pane.agents", empty="empty.agents", id="agents", classes="pane")
+            yield AgentList(title="pane.agents", empty=self.empty_key("agents"), id="agents", classes="pane")
             with Horizontal(id="selected", classes="group"):
                 yield TranscriptView(
                     title="pane.session", empty="empty.session", id="session", classes="pane"

@@ -13,6 +13,7 @@ from watchroom.features.trees.rows import REPO, split_repo_path
 from watchroom.features.trees.view import is_by_agent
 
 from watchroom_tui.context import Dashboard
+from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.commented_drawing import CommentedDrawing
 from watchroom_tui.formatters.diff_drawing import DiffDrawing, DiffInput
 from watchroom_tui.formatters.drawing import DrawnLine
@@ -169,9 +170,8 @@ class TreePane:
         if row is None:
             return texts("changes.line.git")
         state = texts("changes.line.committed" if line.is_committed else "changes.line.uncommitted")
-        grade = texts(f"changes.grade.{line.author.grade}")
-        who = sanitize(line.author.name)
-        return f"{who} · {grade} · v{row.version} · {local_clock(row.time)} · {state}"
+        who, how = sanitize(line.author.name), labels.origin_text(row, texts)
+        return f"{who} · {how} · v{row.version} · {local_clock(row.time)} · {state}"
 
     def _say(self, file: ChangedFile, text: str) -> None:
         lines = [[], [Span(" "), Span(sanitize(text), "dim")]]

@@ -39,8 +39,10 @@ class OverviewScreen(BaseScreen):
     def compose_panes(self) -> ComposeResult:
         with Container(id="top", classes="group"):
             yield NeedList(title="pane.needs", empty="empty.needs", id="needs", classes="pane")
-            yield AgentList(title="pane.agents", empty="empty.agents", id="agents", classes="pane")
-        yield ActivityList(title="pane.activity", empty="empty.activity", id="activity", classes="pane")
+            yield AgentList(title="pane.agents", empty=self.empty_key("agents"), id="agents", classes="pane")
+        yield ActivityList(
+            title="pane.activity", empty=self.empty_key("activity"), id="activity", classes="pane"
+        )
 
     def show_time(self) -> None:
         self._seconds += 1

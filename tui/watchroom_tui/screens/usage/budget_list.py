@@ -32,9 +32,9 @@ class BudgetList(ItemList[BudgetUse]):
         Column(least=1),
         Column(least=5, most=8, from_width=70),
         Column(least=8, most=40, cut="middle"),
-        Column(least=5),
+        Column(least=6),
         Column(least=4, align="right"),
-        Column(least=12),
+        Column(least=13),
         Column(least=8, grows=True),
     )
 
@@ -65,10 +65,11 @@ class BudgetList(ItemList[BudgetUse]):
             [Span("")],
             [Span(scope, "dim")],
             [Span(self._owner(item), agent_class(budget.name) if budget.scope == "agent" else "strong")],
-            [budget_bar(item)],
+            # Two blanks between columns, because each has several words.
+            [Span(" "), budget_bar(item)],
             [Span(budget_percent(item), style)],
-            [Span(amount, style if item.is_near else "")],
-            [Span(budget_next(item, texts), style)],
+            [Span(f" {amount}", style if item.is_near else "")],
+            [Span(f" {budget_next(item, texts)}", style)],
         )
 
     def copy_text(self, item: BudgetUse) -> str:

@@ -1,0 +1,35 @@
+"""Remove what this user's state folder has about a workspace that is removed."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+from watchroom.errors import JournalError, WorkspaceNotFound
+from watchroom.features.people.service import find_id
+from watchroom.history.seal.anchors import Anchors, EnrolmentPin, state_folder
+from watchroom_tui.services.settings import memory_path
+
+from watchroom_cli.arguments.time_argument import open_journal
+
+
+def read_workspace_id(place: str) -> str:
+    """Return the id of the workspace at ``place``: its folder, or its address on a server. Empty if it has
+    none, or if its journal is missing or damaged: such a workspace can be removed too."""
+    try:
+        with closing(open_journal(place)) as journal:
+            return find_id(journal)
+    except (JournalError, WorkspaceNotFound):
+        return ""
+
+
+def forget_workspace(place: str, workspace: str) -> None:
+    """Remove this user's files about the workspace at ``place`` with the id ``workspace``. Raises OSError."""
+    state = state_folder()
+    Anchors(state, place).forget(workspace)
+    EnrolmentPin(state, place).forget()
+    memory_path(place).unlink(missing_ok=True)
+
+
+def forget_demo(place: str) -> None:
+    """Remove this user's files about the demo at ``place``, whose folder will be removed. Raises OSError."""
+    forget_workspace(place, read_workspace_id(place))
