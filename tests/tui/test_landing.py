@@ -88,6 +88,7 @@ async def test_conflicts_of_a_landing_are_settled_on_the_merge_screen(
         await user.is_asked("⎇ fares conflicts with main in 1 files. Settle them now?")
         await user.press("enter")
         await user.is_told("settle the conflicts (!), then land again (K)")
+        await user.until(lambda: user.model.conflicts, "the conflict")
         await user.press("!")
         await has_opened_merge(user)
         await user.sees("current v2 · main", "incoming · fares")
