@@ -89,7 +89,7 @@ def _torment(
     for each in clients:
         each.start()
     with _answering(workspace, done):
-        while (number := sum(done[f"{kind} killed"] for kind in _VICTIMS)) < kills:
+        while (number := sum(done[f"{kind} killed"] for kind in {*_VICTIMS})) < kills:
             time.sleep(chance.uniform(0, 2 * _GAP_SECONDS))
             if killed := _kill_one([each.pid or 0 for each in clients], chance):
                 done[f"{killed} killed"] += 1

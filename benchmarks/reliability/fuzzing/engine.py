@@ -246,6 +246,8 @@ def _keep(result: Result, keep: Path | None, said: str, signature: str, data: by
     if signature in result.findings or len(result.findings) >= _FINDINGS:
         return
     result.findings[signature] = said
+    # At once: a run that is ended early prints no results.
+    print(f"\n{result.name}: {signature}\n{said}", file=sys.stderr)
     if keep is not None:
         name = f"{result.name}-{hashlib.sha256(signature.encode()).hexdigest()[:10]}"
         (keep / f"{name}.bin").write_bytes(data)
