@@ -143,7 +143,7 @@ def test_it_says_what_is_left_to_do(folder: Path) -> None:
         with RepositorySimulation(workspace, str(folder), speed=0, on_end=said.append) as simulation:
             assert simulation.wait(PATIENCE)
         (text,) = said
-        assert all(each in text for each in ("!", "V on codex1", "K on screen 4 commits claude1"))
+        assert all(each in text for each in ("!", "V on codex1", "4 K commits claude1"))
         messages = [row.message for row in all_rows(workspace) if row.tool == "send_message"]
         assert messages == [text]
 

@@ -442,7 +442,7 @@ async def test_a_revert_is_reported_with_names_of_files(
         await user.goes_to("9", "tasks")
         await user.until(lambda: user.list("messages").items, "the message")
         user.app.screen.query_one("#messages").focus()
-        await user.settle()
+        await user.until(lambda: "alice" in user.words_in("#messages"), "its text")
         shown = user.words_in("#messages")
         assert "a.txt, new.txt" in shown or "0-of-many-files.txt" in shown
         assert tree not in shown

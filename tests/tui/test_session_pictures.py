@@ -156,7 +156,7 @@ async def goes_to_approval(user: User) -> None:
 async def goes_to_choice(user: User) -> None:
     await goes_to_requests(user, 0)
     await user.until(lambda: len(user.list("choices").items) == 3, "the choices")
-    await user.press("enter", "space", "down")
+    await user.press("enter", "down")
 
 
 async def goes_to_session(user: User) -> None:

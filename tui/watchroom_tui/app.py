@@ -45,7 +45,7 @@ from watchroom_tui.services.settings import WorkspaceMemory
 from watchroom_tui.services.start_up import load_screens, resume_collector
 from watchroom_tui.services.timeline import ACTIONS_WHILE_OPEN, MomentChanged, Timeline
 from watchroom_tui.services.type_ahead import TypeAhead
-from watchroom_tui.textual_compat import Notice, driver_of
+from watchroom_tui.textual_compat import Notice, driver_of, drop_information
 from watchroom_tui.widgets.item_list import ItemList
 from watchroom_tui.widgets.line_widget import assign_colours
 from watchroom_tui.widgets.text_pane import TextPane
@@ -276,7 +276,9 @@ class WatchroomApp(Dashboard):
         timeout: float | None = None,
         markup: bool = True,
     ) -> None:
-        """Show a notice, as Textual does."""
+        """Show a notice, as Textual does. It replaces those that only inform. Warnings and errors stay until
+        their time is over."""
+        drop_information(self)
         seconds = self.NOTIFICATION_TIMEOUT if timeout is None else timeout
         self.post_message(Notify(Notice(message, title, severity, seconds, markup=markup)))
 

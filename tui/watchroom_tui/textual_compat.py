@@ -41,7 +41,7 @@ def require(owner: type, *names: str) -> None:
 
 
 # App._handle_exception is overridden: a public hook for errors of workers.
-require(App, "_handle_exception")
+require(App, "_handle_exception", "_unnotify")
 require(Widget, "_scroll_update", "_set_dirty")
 require(DOMNode, "_attach")
 require(Screen, "_get_breakpoint_classes")
@@ -138,6 +138,13 @@ class Notice(Notification):
     @property
     def has_expired(self) -> bool:
         return self.raised_at + self.timeout <= time()
+
+
+def drop_information(app: App[Any]) -> None:
+    """Remove the notices that only inform. Needed: the same in Textual, for one kind of notices."""
+    for each in [*app._notifications]:
+        if each.severity == "information":
+            app._unnotify(each, refresh=False)
 
 
 def is_reading_keys(driver: LinuxDriver) -> bool:

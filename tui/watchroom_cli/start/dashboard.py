@@ -18,6 +18,7 @@ from watchroom.kernel.checkout.layout import CONTROL
 from watchroom.kernel.journal import Journal, database_name, is_server_address, without_password
 from watchroom.texts import LANGUAGES, Catalogue, Language, catalogue
 from watchroom_tui.presentation.localization import load_texts, readable_language
+from watchroom_tui.presentation.memory_file import memory_path
 from watchroom_tui.presentation.shown_place import place_word
 from watchroom_tui.presentation.usage import WrongUsage
 from watchroom_tui.services.alert_policy import MODES
@@ -102,7 +103,6 @@ def run_dashboard(
     from watchroom_tui.app import WatchroomApp
     from watchroom_tui.services.settings import (
         WorkspaceMemory,
-        memory_path,
         read_memory,
         read_settings,
         remember,

@@ -7,7 +7,7 @@ from contextlib import closing
 from watchroom.errors import JournalError, WorkspaceNotFound
 from watchroom.features.people.service import find_id
 from watchroom.history.seal.anchors import Anchors, EnrolmentPin, state_folder
-from watchroom_tui.services.settings import memory_path
+from watchroom_tui.presentation.memory_file import memory_path
 
 from watchroom_cli.arguments.time_argument import open_journal
 

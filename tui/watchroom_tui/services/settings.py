@@ -7,14 +7,13 @@ file in the person's state folder.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from platformdirs import user_config_path, user_state_path
+from platformdirs import user_config_path
 from watchroom import validation
 from watchroom.kernel.rules.publication import SEAL_BRANCH, Publication
 from watchroom.texts import LANGUAGES, Catalogue, Language
@@ -216,12 +215,6 @@ class WorkspaceMemory:
 
     screen: str | None = None
     filters: Mapping[str, str] = field(default_factory=dict)
-
-
-def memory_path(place: str) -> Path:
-    """Return the path of the file for the workspace at ``place``: its folder, or its address on a server."""
-    digest = hashlib.sha256(os.fsencode(place)).hexdigest()[:32]
-    return user_state_path("watchroom", appauthor=False) / "dashboards" / f"{digest}.toml"
 
 
 def read_memory(path: Path) -> WorkspaceMemory:

@@ -44,6 +44,7 @@ from watchroom.features.trees.tree_files import (
 )
 from watchroom.features.trees.tree_removal import RemovalPlan, TreeRemoval, delete_folder, is_final
 from watchroom.features.trees.tree_states import TreePlace, Word, is_shallow, list_places
+from watchroom.features.trees.trials import remove_trials
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal import RowFilter
 from watchroom.model import Json, Row
@@ -555,6 +556,8 @@ class OwnTrees:
             forced = tuple(each.kind for each in plan.obstacles if not is_final(each.kind))
             done = Removal(plan.name, plan.place.folder, len(plan.uncommitted), forced, kept)
             place = plan.place
+            if place.is_there:
+                remove_trials(place.tree)
             with removal.put_aside(plan) as aside:
                 gone = Tree(place.id or place.tree.tree_id(), "", place.git, place.branch, place.head)
                 self._write(call.with_tool(REMOVE_TREE), gone, plan.name, done.detail)

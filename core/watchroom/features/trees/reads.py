@@ -128,12 +128,11 @@ class TreeReader:
         return [tree for tree, _ in self._list_open()]
 
     def find_tree(self, name: str) -> Tree | None:
-        """Return the tree with this id, folder or branch; None if there is none."""
-        folder = os.path.realpath(name)
-        return next(
-            (each for each in self.list_trees() if name in (each.id, each.branch) or folder == each.folder),
-            None,
-        )
+        """Return the tree with this id, folder, branch or name of its folder; None if there is none."""
+        folder, trees = os.path.realpath(name), self.list_trees()
+        found = (each for each in trees if name in (each.id, each.branch) or folder == each.folder)
+        named = (each for each in trees if name == os.path.basename(each.folder))
+        return next(found, None) or next(named, None)
 
     def find_file(self, path: str) -> tuple[Tree, str] | None:
         """Return the tree of the file at ``path``, and its name there. None if it is in no tree."""

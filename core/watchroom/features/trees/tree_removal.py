@@ -357,9 +357,8 @@ class _Known:
     ) -> None:
         self._place = place
         self._main = main
-        folders = (each for each in (*added.included, *added.linked, *added.made) if each.endswith("/"))
-        # A file that was copied may have been edited. It is compared.
-        self._names = {*folders, *added.linked, *({*added.made} - {*added.included})}
+        # What was copied may have been edited. It is compared, file by file.
+        self._names = {*added.linked, *({*added.made} - {*added.included})}
         self._caches = caches
 
     def list_unknown(self, name: str) -> list[str]:
@@ -394,7 +393,8 @@ class _Known:
         if os.path.islink(mine) or os.path.islink(other):
             return os.path.islink(mine) and os.path.islink(other) and os.readlink(mine) == os.readlink(other)
         try:
-            return filecmp.cmp(mine, other, shallow=False)
+            # A file with the same size and time as its original is not read: there can be many.
+            return filecmp.cmp(mine, other)
         except FileNotFoundError:
             return False
 
