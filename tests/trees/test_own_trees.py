@@ -539,13 +539,14 @@ def test_ignored_files_that_only_the_tree_has_are_in_the_way(
 ) -> None:
     ignoring(world)
     added = world.add("x")
-    write(added, "node_modules/more.js", "installed")
     write(added, "logs/__pycache__/x.pyc", "compiled")
     assert world.obstacles("x") == {}, "node_modules was copied, and programs make caches again"
+    write(added, "node_modules/more.js", "written here")
     write(added, "logs/today.log", "line")
     write(added, ".env", "KEY=changed\n")
     write(added, "local/z", "z")
-    assert world.obstacles("x") == {"ignored": (".env", "local/z", "logs/today.log")}
+    found = (".env", "local/z", "logs/today.log", "node_modules/more.js")
+    assert world.obstacles("x") == {"ignored": found}
     with pytest.raises(TreeKept):
         world.remove("x")
     assert Path(added.tree.folder, ".env").read_text() == "KEY=changed\n"
