@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -237,4 +238,5 @@ def test_following_sends_new_rows_until_an_interrupt(
         follower.send_signal(signal.SIGINT)
         out, _ = follower.communicate(timeout=PATIENCE)
     assert follower.returncode == 0
-    assert "Spans sent: 1, up to row" in out
+    # The interrupt can come before or after the answer to the second request. Without one it is sent again.
+    assert re.search("Spans sent: [12], up to row", out)
