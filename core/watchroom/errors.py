@@ -809,7 +809,7 @@ class CommandTimeout(CommandError):
 
 
 class CommandInterrupted(WatchroomError):
-    """The process that ran the command has died, or is still running it."""
+    """The result of the command is unknown: the process that ran it has died, or has not finished yet."""
 
     code = "command_interrupted"
     has_row = True

@@ -223,7 +223,7 @@ class BaseScreen(WorkerScreen[None]):
         self.show(self.dashboard.model)
 
     def on_key(self, event: Key) -> None:
-        """Say why a key that would change something does nothing in the past."""
+        """Explain why a key that would change something does nothing, in the past and for viewers."""
         if self.dashboard.can_act:
             return
         keymap = self.dashboard.keymap

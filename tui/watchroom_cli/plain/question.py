@@ -42,7 +42,7 @@ class Question(NamedTuple):
 
     - ``lead``: the lines that are always shown.
     - ``details``: the lines that are shown on request.
-    - ``keys``: the accepted answers, without those of every question.
+    - ``keys``: the answers accepted here, besides those that every question accepts.
     - ``options``: the options, which are chosen by number.
     - ``several``: several options can be chosen.
     """

@@ -25,8 +25,8 @@ class AmbiguousKey(NamedTuple):
 
 
 def find_ambiguous_key(changed: str, keymap: Mapping[str, tuple[str, ...]]) -> AmbiguousKey | None:
-    """Return the first key of the action ``changed`` (its id) that another action has in ``keymap``, None if
-    all are unambiguous."""
+    """Return the first key of an action that ``keymap`` also gives to another action, None if there is none.
+    ``changed``: the action's id."""
     mine = next(action for action in ACTIONS if action.id == changed)
     keys = {_normal(key) for key in mine.keys_in(keymap)}
     for other in ACTIONS:

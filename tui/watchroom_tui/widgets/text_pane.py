@@ -27,8 +27,8 @@ from watchroom_tui.widgets.line_widget import LineWidget, content
 from watchroom_tui.widgets.search import open_search
 
 MAX_WRAPPED: Final = 4_000
-"""Max rows of a wrapped drawing, with at most a hundred times as many characters. Wrapping more would delay
-keys. Larger drawings scroll sideways."""
+"""A drawing is wrapped up to this many rows, and 100 times as many characters. Larger ones scroll sideways,
+because wrapping them would delay keys."""
 
 MAX_COPIED: Final = 100_000
 """Max characters to copy, because terminals accept little more."""

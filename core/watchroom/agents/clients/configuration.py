@@ -114,11 +114,10 @@ def build_entries(client: str, hook: HookProgram, attached: AttachedAs) -> Clien
 
 
 def build_configuration(client: str, hook: HookProgram, attached: AttachedAs) -> ClientConfiguration:
-    """Return the configuration files with which ``client`` works as ``attached`` describes: the server, the
-    hooks, and the mark of the agent's commands.
+    """Return the configuration files that attach ``client`` as ``attached`` says: its server entry, hooks,
+    and the variable by which the agent's commands are recognized.
 
-    Without a named agent, only hooks and mark are included, because the server would be in a file that a
-    repository shares.
+    If no agent is named, the server entry is left out, because the repository shares its file.
     """
     support = hooks_of(client)
     entries = build_entries(client, hook, attached)

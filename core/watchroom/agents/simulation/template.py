@@ -54,9 +54,10 @@ class Template:
         self.random = random
 
     def fill(self, value: Json, depth: int = 0) -> Json:
-        """Return ``value`` with filled placeholders and applied edits: tables with ``edit`` or ``edit_file``.
+        """Fill the placeholders in ``value``, and apply its edits. Return the result. An edit is a table with
+        the key ``edit`` or ``edit_file``.
 
-        ``depth``: the nesting depth of this text.
+        ``depth``: the nesting depth of ``value``.
         """
         if isinstance(value, str):
             whole = PLACEHOLDER.fullmatch(value)

@@ -136,7 +136,7 @@ class AlertSender:
 
     - ``wording``: the words of the messages.
     - ``now``: returns the present time, in nanoseconds since the epoch.
-    - ``make_outboxes``: creates the outboxes. It gets the callback for lines.
+    - ``make_outboxes``: creates the outboxes. Its argument is called with each line to print.
 
     Call `close` at the end.
     """

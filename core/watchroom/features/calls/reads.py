@@ -43,8 +43,8 @@ def find_request(journal: Journal, number: int) -> RequestView | None:
 
 
 def read_request(journal: Journal, asked: RequestView) -> RequestDetails:
-    """Return the request ``asked`` in full. Raise `JournalDamaged` if the question or the answer cannot be
-    read, and `JournalError`."""
+    """Return all details of the request ``asked``. Raise `JournalError`, and `JournalDamaged` if the question
+    or the answer cannot be read."""
     request = parse_request(journal.content(asked.row.seq) or "")
     proposals = tuple(
         proposal(journal, asked.agent, call.name, parse_arguments(call.arguments)) for call in request.calls

@@ -82,7 +82,7 @@ class Fold:
 
     - ``content``: returns the content of a row by its number. Used for the config, for requests and their
       answers, and for signed decisions.
-    - ``lookup``: returns a row by its number. By default no signed decision counts.
+    - ``lookup``: returns a row by its number, to check signed decisions. Without it, none counts.
 
     Example::
 

@@ -227,8 +227,8 @@ def can_write_part(call: PendingCall, after: str) -> bool:
 
 
 def find_indivisible(calls: Iterable[PendingCall], reviews: Mapping[str, Review]) -> list[PendingCall]:
-    """Return the ``calls`` that cannot write only the taken hunks of their review. `decide_call` rejects
-    them.
+    """Return the ``calls`` of which only some hunks were taken, but that can only be written whole.
+    `decide_call` rejects them.
 
     ``reviews``: the reviews by call id.
     """

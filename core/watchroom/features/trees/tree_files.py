@@ -312,8 +312,8 @@ def _is_safe(folder: str, name: str) -> bool:
 
 
 def _link(source: str, target: str) -> None:
-    """Link a file, or everything in a folder. A pattern such as ``node_modules/`` does not match a link, so
-    that git would not ignore a link to the folder itself."""
+    """Link a file, or each entry of a folder. The folder itself is not linked: a pattern such as
+    ``node_modules/`` does not match a link, so git would not ignore it."""
     if os.path.islink(source) or not os.path.isdir(source):
         os.symlink(source, target)
         return

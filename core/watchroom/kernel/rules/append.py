@@ -172,8 +172,8 @@ class _Batch:
         return (head.seq if head else 0) == condition.seq
 
     def _blocker(self, zone: Zone, path: str) -> str | None:
-        """Return an existing file that is at a parent folder of ``path``, or inside ``path``. A disk cannot
-        hold both."""
+        """Return an existing file whose path is a parent of ``path``, or lies below it. A disk cannot hold
+        both."""
         for above in folders_above(path):
             head = self._head(zone, above)
             if head is not None and not head.deleted:

@@ -155,7 +155,7 @@ class DocumentPane:
         return self._live.newest if self._live else 0
 
     def mark_seen(self) -> None:
-        """A person has seen the document as it is: from now on what comes is new."""
+        """Mark everything in the document as seen. Only later changes count as new."""
         if self._live is not None:
             self._looked[self._live.name] = self._live
             self._asked = None

@@ -90,7 +90,7 @@ class DocumentsScreen(BaseScreen):
         self.pane.go_live()
 
     def mark_seen(self) -> bool:
-        """Take what has come since one last looked as seen; there is no need about it."""
+        """Mark the changes of the shown document as seen. They open no need."""
         self.pane.mark_seen()
         self.show_model(self.dashboard.model)
         return True

@@ -62,7 +62,7 @@ class MergeTitle(LineWidget):
         return len(self._lines(width))
 
     def _progress(self, draft: MergeDraft, *, for_all: bool) -> Span:
-        """How far the merge is, at the region that the person is at."""
+        """Return the number of the current region, and how much is decided."""
         texts, sides, state = texts_of(self), draft.sides, draft.state
         keymap = keymap_of(self)
         if draft.is_settled:
