@@ -1,1 +1,1 @@
-"""The command line: its commands, and the dashboard as lines of text."""
+"""The command line: the commands, and the dashboard as lines of text."""

@@ -1,4 +1,4 @@
-"""The person at this machine: their name, and the calls they make in a workspace."""
+"""The person at this machine: the person's name, and their calls in a workspace."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ def name_of_this_person() -> str:
 
 
 def suggest_closing(workspace: Workspace, root: str, texts: Catalogue) -> None:
-    """Print how to close the ``workspace`` at ``root``, if it is open and the person at this machine has a
-    key."""
+    """Print how to close the ``workspace`` at ``root`` to unsigned decisions.
+
+    Print nothing if it is closed already, or the person at this machine has no key.
+    """
     from watchroom_tui.services.signing_keys import key_path
 
     name = name_of_this_person()
@@ -39,10 +41,11 @@ def suggest_closing(workspace: Workspace, root: str, texts: Catalogue) -> None:
 
 
 def unlock_key(workspace: Workspace, people: People, name: str, texts: Catalogue, key: str = "") -> None:
-    """Sign the decisions made in ``workspace`` from now on.
+    """Sign later decisions in ``workspace`` with a person's key.
 
-    - ``name``: the person who signs, one of ``people``. They are asked for the passphrase.
-    - ``key``: the key file, default: the person's own.
+    - ``people``: the enrolled people.
+    - ``name``: the person who signs. The passphrase is asked for.
+    - ``key``: the key file, default: the person's own key file.
 
     Raises the errors of `open_signer`.
     """
@@ -76,9 +79,9 @@ def act_as_person(
 
     - ``person``: the person's name.
     - ``language``: the language of the result, default: the workspace's.
-    - ``key``: the file of the key that signs the call if needed, default: the person's own.
+    - ``key``: the key file that signs the call if needed, default: the person's own key file.
 
-    A call from within an agent's client is refused, and recorded so that people see the attempt. Raises
+    A call from within an agent's client is refused. The attempt is recorded for people. Raises
     `InvalidAgentId` for an invalid name, and the errors of `unlock_key`.
     """
     from watchroom.agents.clients.processes import find_parent_agent

@@ -25,8 +25,8 @@ class Command(NamedTuple):
     - ``group``: the package of the module, and the heading in the help.
     - ``module``: the module's name, default: ``name``.
     - ``function``: the name in the two functions, default: ``name``.
-    - ``passes_arguments``: another program parses the arguments. The command gets them as ``arguments``, and
-      its name as ``command``.
+    - ``passes_arguments``: whether another program parses the arguments. The command then gets the arguments
+      as ``arguments``, and its own name as ``command``.
     """
 
     name: str
@@ -51,8 +51,8 @@ class Command(NamedTuple):
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Disable the garbage collector while slow modules are loaded. They create no garbage, and collection
-    would take a fifth of the time."""
+    """Disable the garbage collector while slow modules are loaded. Modules create no garbage when loaded, and
+    collection would take a fifth of the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -63,7 +63,7 @@ def collector_paused() -> Iterator[None]:
 
 
 def add_utc_argument(parser: ArgumentParser, texts: Catalogue) -> None:
-    """Add ``--utc``. `main` applies it to every command that has it."""
+    """Add the option ``--utc``, which `main` applies."""
     parser.add_argument("--utc", action="store_true", help=texts("cli.argument.utc"))
 
 
@@ -73,8 +73,8 @@ def print_json(value: Mapping[str, object] | Sequence[object], *, indent: int | 
 
 
 def print_json_line(value: Mapping[str, object]) -> None:
-    """Print ``value`` as one line of JSON without control characters, also in a pipe. The line is one write,
-    so that a signal cannot separate it from its newline."""
+    """Print ``value`` as one line of JSON without control characters, also in a pipe. The line and its
+    newline are one write, so that a signal cannot separate them."""
     print(escape_invisible(_dump(value)) + "\n", end="", flush=True)
 
 
@@ -84,14 +84,14 @@ def _dump(value: object, indent: int | None = None) -> str:
 
 
 def own_program() -> tuple[str, ...]:
-    """Return the arguments that start this program, independent of the environment."""
+    """Return the command line that starts this program, independent of the environment."""
     own = Path(sys.executable).with_name("watchroom")
     return (str(own),) if os.access(own, os.X_OK) else (sys.executable, "-P", "-m", "watchroom_cli.main")
 
 
 def isolated_program() -> tuple[str, ...]:
-    """Return the arguments with which clients start hooks and servers, without site packages. `own_program`
-    follows them."""
+    """Return the start of the command line of hooks and servers, without site packages. `own_program` is the
+    rest."""
     from watchroom.agents.clients import run_client_program
 
     return sys.executable, "-I", "-S", run_client_program.__file__

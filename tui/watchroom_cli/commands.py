@@ -9,7 +9,8 @@ from watchroom_tui.presentation.usage import WrongUsage
 from watchroom_cli.command import Command
 
 CLIENT_COMMANDS: Final = ("claude", "codex", "opencode")
-"""The clients that can be started. Their records are slow to load."""
+"""The names of the clients that can be started. Listed here because the records of clients are slow to
+load."""
 
 COMMANDS: Final = (
     *(Command(name, "start", "launch", "client", passes_arguments=True) for name in CLIENT_COMMANDS),

@@ -1,4 +1,4 @@
-"""The composition root of the command line. Commands load their slow imports themselves."""
+"""The entry point of the command line. Each command loads its own slow imports."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LANGUAGE_VARIABLE: Final = "WATCHROOM_LANGUAGE"
 DEBUG_VARIABLE: Final = "WATCHROOM_DEBUG_CATEGORIES"
 """The variable with the categories of debug records to write."""
 DEBUG_FILE_VARIABLE: Final = "WATCHROOM_DEBUG_FILE"
-"""The variable with the file that debug records are appended to, default: standard error."""
+"""The variable with the file for debug records, which are appended. Default: standard error."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = _run(list(sys.argv[1:] if arguments is None else arguments))
         output.flush()
         if output.failure is None or isinstance(output.failure, BrokenPipeError):
-            # A reader that closes a pipe has read enough.
+            # A reader that closes a pipe needs no more output.
             return status
         key = "cli.output_lost" if status == OK else "cli.output_lost_refused"
         text = load_texts(_language())(key, reason=output.failure.strerror or str(output.failure))
@@ -80,7 +80,7 @@ def _run(typed: list[str]) -> int:
         return USAGE
     except SystemExit as usage:
         return int(usage.code or OK)
-    # Without a chosen language, the remembered one is used.
+    # The remembered language is used if none is chosen.
     args.is_language_chosen = args.language is not None or LANGUAGE_VARIABLE in os.environ
     args.language = readable_language(args.language or language)
     try:
@@ -94,8 +94,8 @@ def _run(typed: list[str]) -> int:
 
 
 def _choose_workspace(texts: Catalogue, language: Language) -> str | int:
-    """Return the nearest workspace, or the exit status. In a repository without a workspace, offer to create
-    one."""
+    """Return the nearest workspace, or the exit status. Offer to create a workspace if the repository has
+    none."""
     from watchroom_cli.arguments.workspace_argument import find_workspace
 
     root = find_workspace()
@@ -135,7 +135,7 @@ def _run_command(command: Command, args: argparse.Namespace, texts: Catalogue, l
 
 
 def _overview_parser(texts: Catalogue) -> argparse.ArgumentParser:
-    """Return the parser that prints the commands by group, and the version. It loads no command."""
+    """Return the parser that prints the version, and the commands by group. Load no command."""
     parser = argparse.ArgumentParser(
         prog="watchroom",
         usage=texts("cli.overview.usage"),
@@ -167,7 +167,7 @@ def _find_command(typed: list[str], texts: Catalogue) -> tuple[Command, list[str
     if first.startswith("-"):
         raise WrongUsage(texts("cli.typed.options_first"))
     if os.path.isdir(first) or "://" in first:
-        # A folder alone is opened. A folder before a command is the command's argument.
+        # Open a folder given alone. A folder before a command is the command's argument.
         if rest and rest[0] in known and known[rest[0]].passes_arguments:
             raise WrongUsage(texts("cli.launch.here", folder=first, command=rest[0]))
         return (known[rest[0]], [first, *rest[1:]]) if rest and rest[0] in known else (known["open"], typed)
@@ -178,7 +178,7 @@ def _find_command(typed: list[str], texts: Catalogue) -> tuple[Command, list[str
 
 def _parse(command: Command, given: list[str], texts: Catalogue) -> argparse.Namespace:
     """Return the parsed arguments of ``command``. Raises SystemExit if they are wrong."""
-    # The parser imports what recognises workspaces, so it is loaded only here.
+    # The parser is slow to load, because it imports the code that recognises workspaces.
     from watchroom_cli.arguments.parser import CommandParser
 
     parser = CommandParser(prog=f"watchroom {command.name}", description=texts(f"cli.{command.name}.help"))
@@ -190,7 +190,7 @@ def _parse(command: Command, given: list[str], texts: Catalogue) -> argparse.Nam
 
 
 def _parse_passed(command: Command, given: list[str]) -> argparse.Namespace:
-    """Return the unparsed arguments of ``command``, which passes them on."""
+    """Return the unparsed arguments of ``command``, which passes them to another program."""
     return argparse.Namespace(command=command.name, arguments=given, language=None)
 
 
@@ -200,8 +200,8 @@ def _refuse(error: WatchroomError, language: Language) -> int:
 
 
 def _replace_closed_streams() -> None:
-    """Replace standard streams that the parent process has closed with the null device. Python has None in
-    their place, and the next file to be opened would get their number."""
+    """Replace standard streams that the parent process closed with the null device. Otherwise the next opened
+    file would get the descriptor of a closed stream. Python sets a closed stream to None."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             descriptor = os.open(os.devnull, os.O_RDWR)
@@ -209,7 +209,7 @@ def _replace_closed_streams() -> None:
 
 
 def _replace_unprintable() -> None:
-    """Replace characters that the output's encoding lacks, so that no text of an agent ends a command."""
+    """Replace characters that the output's encoding lacks, so that an agent's text cannot crash a command."""
     encoding = output_encoding()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -218,7 +218,7 @@ def _replace_unprintable() -> None:
 
 @contextmanager
 def _debug_records(texts: Catalogue) -> Iterator[None]:
-    """Write the debug records that the environment asks for. Raises `WrongUsage`, OSError."""
+    """Write the debug records of the categories in the environment. Raises `WrongUsage`, OSError."""
     wanted = os.environ.get(DEBUG_VARIABLE, "")
     if not wanted:
         yield

@@ -1,4 +1,4 @@
-"""Ask for passphrases: hidden at a terminal, else from the next line of standard input."""
+"""Ask for passphrases: hidden at a terminal, otherwise from the next line of standard input."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from watchroom_tui.presentation.usage import WrongUsage
 
 
 def ask_passphrase(question: str) -> str:
-    """Return the answer to ``question``."""
+    """Return the passphrase that the person types after the prompt ``question``."""
     if sys.stdin.isatty():
         return getpass.getpass(f"{question} ")
     return sys.stdin.readline().removesuffix("\n")
 
 
 def choose_passphrase(question: str, again: str, problem: str) -> str:
-    """Return a new passphrase.
+    """Ask for a new passphrase, twice at a terminal, and return it.
 
     - ``question``, ``again``: the texts of the first and the second prompt.
     - ``problem``: the error text.

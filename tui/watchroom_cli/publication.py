@@ -28,10 +28,10 @@ def publish_as_set(sealing: Sealing, settings: Settings) -> None:
 
 
 def publish_later(workspace: Workspace, language: Language) -> None:
-    """Publish seals of ``workspace`` to the places in the settings, in the process that keeps it.
+    """Publish seals of ``workspace`` to the places in the settings, in the process that keeps the workspace.
 
-    The settings are read when the first seal is due, because most processes end before that. Errors in them
-    are logged.
+    The settings are read when the first seal is due, because most processes end before. Errors in the
+    settings are logged.
     """
 
     def prepare(sealing: Sealing) -> None:
@@ -53,7 +53,7 @@ def publish_later(workspace: Workspace, language: Language) -> None:
 
 
 def deliver_later(workspace: Workspace, language: Language) -> None:
-    """Publish seals of ``workspace`` as `publish_later` does, and send its alerts, both in ``language``."""
+    """Publish seals of ``workspace`` (`publish_later`) and send its alerts, both in ``language``."""
     from watchroom_cli.plain.sentences import alert_wording
 
     publish_later(workspace, language)

@@ -1,4 +1,4 @@
-"""End a command on SIGTERM and SIGHUP as on ctrl+c, so that it closes what it has open."""
+"""End a command on SIGTERM and SIGHUP as on ctrl+c, so that its open resources are closed."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ _SLICE_SECONDS: Final = 0.5
 
 
 class Terminated(SystemExit):
-    """The signal ``number`` asked the process to end. It is a SystemExit because an event loop passes only
-    that on to its caller."""
+    """The process got the signal ``number``, which asks it to end.
+
+    It is a SystemExit, because an event loop passes a SystemExit on to its caller, but no ordinary exception.
+    """
 
     def __init__(self, number: int) -> None:
         super().__init__(128 + number)
@@ -52,8 +54,8 @@ def ending_on_signals() -> Iterator[None]:
 def sleep(seconds: float) -> None:
     """Sleep in the main thread for ``seconds``, or until a signal raises `Terminated`.
 
-    It sleeps in slices, because the system may deliver a signal to another thread, which does not wake this
-    one.
+    It sleeps in slices of `_SLICE_SECONDS`. The system may deliver a signal to another thread, which does not
+    wake the main thread.
     """
     deadline = time.monotonic() + seconds
     while (left := deadline - time.monotonic()) > 0:
@@ -61,7 +63,7 @@ def sleep(seconds: float) -> None:
 
 
 def die_of(number: int) -> None:
-    """End this process by the signal ``number``, so that the parent process sees the cause."""
+    """End this process with the signal ``number``, so that the parent process sees the cause."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()

@@ -78,14 +78,16 @@ class WatchroomApp(Dashboard):
 
     - ``place``: the workspace's name.
     - ``person``: the name of the person who acts.
-    - ``open_workspace``: opens the workspace for acts. It is called once, in a thread, after the first paint,
-      and its caller closes the workspace. Without it, and in the past, nothing can be changed.
-    - ``end_after``: seconds until the dashboard closes, default: never.
+    - ``open_workspace``: callback that opens the workspace for changes. It is called once, in a thread, after
+      the first paint. The caller closes the workspace. None: the dashboard is read-only. With ``until``, the
+      dashboard is always read-only.
+    - ``end_after``: seconds until the dashboard closes. None: never.
     - ``alerts``: how new needs are announced.
     - ``initial_screen``: the screen to open, default: the first.
-    - ``watch``: tells whether the terminal is still open. Without it the dashboard has no terminal.
+    - ``watch``: reports whether the terminal is still open. None if the dashboard has no terminal.
     - ``filters``: the filters of lists, by ``screen.list``.
-    - ``root``: the workspace's folder, or its address on a server, to search it before it is open.
+    - ``root``: the folder of the workspace, or its address on a server. Search uses it until the workspace is
+      open.
     - ``folder``: the folder in which the dashboard was started.
     """
 
@@ -114,7 +116,7 @@ class WatchroomApp(Dashboard):
         folder: str = "",
     ) -> None:
         if initial_screen is not None:
-            # Textual names the first screen after it.
+            # Textual starts in the mode `DEFAULT_MODE`.
             self.DEFAULT_MODE = initial_screen  # type: ignore[misc]
         depth = watch.color_depth if watch is not None else "full"
         super().__init__(
@@ -122,8 +124,7 @@ class WatchroomApp(Dashboard):
             css_path=["app.tcss", "ansi.tcss"] if depth == "16" else "app.tcss",
             ansi_color=depth == "16",
         )
-        # A plain traceback, because rich would colour it and its bytes are escaped on the way to the
-        # terminal.
+        # Plain tracebacks, because rich would colour them, and the terminal output escapes control bytes.
         self.error_console = Console(markup=False, highlight=False, stderr=True, force_terminal=False)
         self._watch = watch
         self.texts = load_texts(language)
@@ -197,10 +198,10 @@ class WatchroomApp(Dashboard):
         self.open_in_background()
 
     def _tick(self) -> None:
-        """Update what changes with time alone: ages, deadlines, and needs that come and go without a row. One
-        timer for all of it, so that a dashboard at rest wakes once a second."""
+        """Update values that change without a new row: ages, deadlines and needs. One timer updates all of
+        them, so that an idle dashboard wakes up once per second."""
         self.needs = urgent_needs(self.model, self.now())
-        # New needs are announced while an earlier moment is shown, too.
+        # Announce new needs even while an earlier moment is shown.
         present = self.needs if self.is_live else urgent_needs(self.newest_model, self._present())
         self.alert_monitor.tell(present)
         if self.base_screen is not None:
@@ -253,7 +254,7 @@ class WatchroomApp(Dashboard):
 
     def release_keys(self) -> None:
         if self._type_ahead.is_holding:
-            # Later, because the dialog requests the focus in the same way, just before.
+            # Deferred like the dialog's own focus request, so that the dialog has the focus first.
             self.call_later(self._replay_keys)
 
     async def _replay_keys(self) -> None:
@@ -276,8 +277,8 @@ class WatchroomApp(Dashboard):
         timeout: float | None = None,
         markup: bool = True,
     ) -> None:
-        """Show a notice, as Textual does. It replaces those that only inform. Warnings and errors stay until
-        their time is over."""
+        """Show a notice, as Textual does. Remove earlier information notices. Warnings and errors stay until
+        they time out."""
         drop_information(self)
         seconds = self.NOTIFICATION_TIMEOUT if timeout is None else timeout
         self.post_message(Notify(Notice(message, title, severity, seconds, markup=markup)))
@@ -290,7 +291,7 @@ class WatchroomApp(Dashboard):
         self.progress = message.progress
         self.alert_monitor.record_current_needs()
         if self.model.conflicts and self._worker_process is None and self.is_running:
-            # A person will want to see the conflict without waiting for the process.
+            # Start the worker process early, so that a person can open the conflict without a delay.
             self.run_worker(self.worker_process.start(), group="workspace")
         self.show_model()
 
@@ -305,8 +306,8 @@ class WatchroomApp(Dashboard):
         self.show_model()
 
     def _handle_exception(self, error: Exception) -> None:
-        # A screen's read error must not end the dashboard: the server may come back, or only one entry is
-        # damaged. All errors of workers pass through here.
+        # A read error of a screen must not end the dashboard: the server may come back, or only one entry is
+        # damaged. Textual passes all errors of workers to this method.
         cause = error.error if isinstance(error, WorkerFailed) else error
         if isinstance(cause, (JournalUnreachable, OutcomeUnknown, JournalDamaged)):
             self.show_message(cause.message(self.language), "warning")
@@ -352,7 +353,7 @@ class WatchroomApp(Dashboard):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ACTIONS_WHILE_OPEN or action == "toggle_timeline":
-            # A merge is an act, so it has no past.
+            # A merge changes the workspace, so it cannot be shown at an earlier moment.
             screen = self.screen
             if not isinstance(screen, BaseScreen) or screen.SCREEN_NAME == "merge":
                 return False
@@ -385,15 +386,14 @@ class WatchroomApp(Dashboard):
         self._timeline.seek(event.seq, is_dragging=event.is_dragging)
 
     def action_revert_since(self) -> None:
-        """Go back to the present, and show what would change if all agents' work since the shown moment were
-        taken back."""
-        # The dialog is loaded with its first use.
+        """Show the present, and preview a revert of all agents' work since the shown moment."""
+        # Imported on first use, to keep the start fast.
         from watchroom_tui.dialogs.revert import RevertSubject, ask_to_revert
 
         ask_to_revert(self, RevertSubject())
 
     def offer_signing(self) -> None:
-        # The first paint does not wait for it.
+        # Imported on first use, to keep the first paint fast.
         from watchroom_tui.services.need_actions import sign_settings
 
         self.run_worker(sign_settings(self), group="settings", exclusive=True)
@@ -413,20 +413,20 @@ class WatchroomApp(Dashboard):
             await self._switch_to(name)
 
     async def _switch_to(self, name: str) -> None:
-        """Show the screen of this name, once it is complete."""
+        """Show the screen ``name`` as soon as it is complete."""
         with self.batch_update():
             await self.switch_mode(name)
 
     def delay_update(self, delay: float = 0.05) -> None:
-        """Do nothing. Textual would hide the switch by painting nothing for ``delay`` seconds. Here
-        `_switch_to` knows when it is done."""
+        """Do nothing. Textual would paint nothing for ``delay`` seconds to hide the switch. `_switch_to`
+        already batches the updates until the switch is complete."""
 
     async def _leave_screen(self) -> None:
         """Close the front screen."""
         screen = self.screen
         if isinstance(screen, BaseScreen):
             await screen.leave()
-        # It may have closed meanwhile.
+        # The screen may have closed meanwhile.
         if self.screen is screen:
             await self.pop_screen()
 
@@ -528,7 +528,7 @@ class WatchroomApp(Dashboard):
         return changed
 
     def memory(self) -> WorkspaceMemory:
-        """Return what the next dashboard of this workspace starts with."""
+        """Return the state to restore in the next dashboard of this workspace."""
         filters = {name: text for name, text in self.filters.items() if text}
         return WorkspaceMemory(self.current_mode, filters)
 
@@ -543,6 +543,5 @@ class WatchroomApp(Dashboard):
 
 
 def _make_screen(name: str) -> Screen[None]:
-    """Create a screen. Screens are created on their first visit, so that the first paint does not wait for
-    them."""
+    """Create the screen ``name``. Screens are created on their first visit, to keep the first paint fast."""
     return load_screen_class(name)()

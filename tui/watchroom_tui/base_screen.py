@@ -28,18 +28,19 @@ from watchroom_tui.widgets.worker_screen import WorkerScreen
 
 
 class Pane(Protocol):
-    """The interface of a screen's panes, besides that of a widget."""
+    """Interface of a pane, in addition to the interface of a widget."""
 
     @property
     def tab_text(self) -> str: ...
 
 
 class BaseScreen(WorkerScreen[None]):
-    """Base of all screens. Below 100 columns only one pane is visible, and tab switches to the next."""
+    """Base of all screens. Terminals with fewer than 100 columns show one pane at a time, and Tab switches to
+    the next pane."""
 
     SCREEN_NAME: ClassVar[str]
     EXTRA_SCOPES: ClassVar[tuple[Scope, ...]] = ()
-    """The scopes of keys that work in some panes, besides those of lists and texts."""
+    """Key scopes of some panes, in addition to the scopes of lists and texts."""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-mid"), (160, "-wide")]  # noqa: RUF012  # as textual has it
     AUTO_FOCUS = ".pane"
     BLANK = True
@@ -58,7 +59,7 @@ class BaseScreen(WorkerScreen[None]):
 
     def post_message(self, message: Message) -> bool:
         if isinstance(message, ScreenResume):
-            # Changes are styled when they happen, and a new theme styles each screen on show.
+            # No restyling is needed: changes are styled at once, and a new theme restyles each shown screen.
             message.refresh_styles = False
         return super().post_message(message)
 
@@ -79,27 +80,27 @@ class BaseScreen(WorkerScreen[None]):
 
     @property
     def current_need(self) -> Need | None:
-        """The need under the cursor, or about the item under it. None if there is none."""
+        """The need under the cursor, or the need about the item under the cursor. None without a need."""
         return None
 
     def empty_key(self, name: str) -> str:
-        """Return the key of the text for an empty pane ``name``. Agents of a repository start with their
-        clients, and are not registered before."""
+        """Return the text key for the empty pane ``name``. Repositories have their own texts, because their
+        agents register when their clients start."""
         root = self.dashboard.root
         in_repository = root is not None and repository_of(root) is not None
         return f"empty.repository.{name}" if in_repository else f"empty.{name}"
 
     def mark_seen(self) -> bool:
-        """Mark the new items here as seen. Return False if this screen marks none."""
+        """Mark the new items of this screen as seen. Return False if the screen has no such items."""
         return False
 
     def find_need(self, kinds: Collection[NeedKind], *keys: str | None) -> Need | None:
-        """Return the most urgent need of these kinds with one of these keys, None if there is none."""
+        """Return the most urgent need with one of the ``kinds`` and one of the ``keys``, or None."""
         needs = self.dashboard.needs
         return next((need for need in needs if need.kind in kinds and need.key in keys), None)
 
     def find_agent_need(self, kinds: Collection[NeedKind], agent: str | None) -> Need | None:
-        """Return the most urgent need of these kinds about this agent, None if there is none."""
+        """Return the most urgent need about ``agent`` with one of the ``kinds``, or None."""
         needs = self.dashboard.needs
         return next((need for need in needs if need.kind in kinds and need.agent == agent), None)
 
@@ -194,16 +195,16 @@ class BaseScreen(WorkerScreen[None]):
             self.dashboard.filters[name] = each.sought
 
     def prepare(self) -> None:
-        """Called once, when the panes are mounted and the first is in front."""
+        """Prepare the screen. Called once, after the panes are mounted and the first pane is in front."""
 
     @property
     def has_panes(self) -> bool:
-        """Whether there are panes to update. There are none before mounting, which shows the model itself,
-        and perhaps while the dashboard closes."""
+        """Whether the panes can be updated. They may be missing before the screen is mounted and while the
+        dashboard closes."""
         return self.is_mounted and self.app.is_running
 
     def follow_clock(self) -> None:
-        """Called once a second on the current screen."""
+        """Update needs, times and ages. Called once per second on the current screen."""
         if not self.has_panes:
             return
         if self.dashboard.needs != self._needs:
@@ -216,14 +217,14 @@ class BaseScreen(WorkerScreen[None]):
                 pane.redraw_changed()
 
     def show_time(self) -> None:
-        """Update what changes without a row, except ages in lists. Called once a second on the current
-        screen."""
+        """Update values that change without a new row, except ages in lists. Called once per second on the
+        current screen."""
 
     def on_screen_resume(self) -> None:
         self.show(self.dashboard.model)
 
     def on_key(self, event: Key) -> None:
-        """Explain why a key that would change something does nothing, in the past and for viewers."""
+        """Explain why the dashboard is read-only if the person presses a key for a change."""
         if self.dashboard.can_act:
             return
         keymap = self.dashboard.keymap
@@ -246,19 +247,18 @@ class BaseScreen(WorkerScreen[None]):
         return [pane for pane in self.panes if not pane.has_class("-away")]
 
     def front(self, pane: Widget) -> None:
-        """Bring a pane to the front, and focus it. `return_to_pane` goes back."""
+        """Bring ``pane`` to the front, and focus it. `return_to_pane` undoes this."""
         if self.focused is not None and self.focused is not pane:
             self._trail.append(self.focused)
         self._put_in_front(pane)
         pane.focus()
 
     def clear_trail(self) -> None:
-        """Forget the panes to go back to, so that a person who came from another screen goes straight back
-        there."""
+        """Forget the visited panes. The next step back then leads to the previous screen."""
         self._trail.clear()
 
     def return_to_pane(self) -> bool:
-        """Go back to the pane before this one. Return False if there is none."""
+        """Go back to the previous pane. Return False without a previous pane."""
         if not self._trail:
             return False
         pane = self._trail.pop()
@@ -267,7 +267,7 @@ class BaseScreen(WorkerScreen[None]):
         return True
 
     def cancel_mode(self) -> bool:
-        """End a mode that a key started. Return False if there is none."""
+        """End a mode that a key started. Return False if no mode is active."""
         return False
 
     def _put_in_front(self, pane: Widget) -> None:

@@ -1,4 +1,4 @@
-"""The app as screens, dialogs and services see it, and the places to go to."""
+"""Interface of the app for screens, dialogs and services, and the targets of navigation."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class AgentTarget(NamedTuple):
 
 
 class SessionTarget(NamedTuple):
-    """A session by its path, and the number of a step in it. 0: the newest text."""
+    """A session by its path. ``step``: the number of a step in the session. 0: the newest text."""
 
     path: str
     step: int = 0
@@ -66,7 +66,7 @@ class TaskTarget(NamedTuple):
 
 
 class TreeTarget(NamedTuple):
-    """A working tree by its id: what changed in it since HEAD."""
+    """The changes since HEAD in a working tree, by the id of the tree."""
 
     id: str
 
@@ -88,8 +88,8 @@ class TimelineState(NamedTuple):
     """The state of the timeline.
 
     - ``seq``: the row of the shown moment, None for the newest.
-    - ``speed``: the factor to real time.
-    - ``marked``: the row of the moment to compare with.
+    - ``speed``: the speed of playback, as a multiple of real time.
+    - ``marked``: the row of the marked moment, for a comparison.
     """
 
     timeline: TimelineView
@@ -100,35 +100,35 @@ class TimelineState(NamedTuple):
 
 
 class Draft(Protocol):
-    """A person's work that is neither committed nor sent."""
+    """Uncommitted or unsent work of a person."""
 
     def is_unsaved(self, model: Model) -> bool:
-        """Return whether dropping it would lose work, in the state of ``model``."""
+        """Return whether work would be lost without the draft, given the state in ``model``."""
 
     @property
     def label(self) -> str:
-        """The path, or the name of a board, for people. Not sanitized."""
+        """The displayed label, such as a path or the name of a board. Not sanitized."""
 
 
 D = TypeVar("D", bound=Draft)
 
 
 class DraftStore:
-    """Keeps drafts by kind and key while screens come and go."""
+    """Store for drafts, by kind and key. Drafts outlive their screens."""
 
     def __init__(self) -> None:
         self._drafts: dict[tuple[type[Draft], str | int], Draft] = {}
 
     def find(self, kind: type[D], key: str | int) -> D | None:
-        """Return the draft of this kind under ``key``, None if there is none."""
+        """Return the draft for ``kind`` and ``key``, or None."""
         return cast("D | None", self._drafts.get((kind, key)))
 
     def keep(self, key: str | int, draft: Draft) -> None:
-        """Keep ``draft`` under ``key``. It replaces the draft of its kind."""
+        """Keep ``draft`` under ``key``. Replace an earlier draft with the same class and key."""
         self._drafts[type(draft), key] = draft
 
     def drop(self, kind: type[Draft], key: str | int) -> None:
-        """Drop the draft of this kind under ``key``, if there is one."""
+        """Drop the draft for ``kind`` and ``key``, if it exists."""
         self._drafts.pop((kind, key), None)
 
     def unsaved(self, model: Model) -> list[Draft]:
@@ -149,21 +149,21 @@ NEED_SCREENS: Final = {
     "handoff": "handoffs",
 }
 ZONE_SCREENS: Final[Mapping[Zone, str]] = {"handoff": "handoffs", "board": "boards"}
-"""The screens for all needs of these zones."""
+"""The screens for needs, by zone. They take precedence over `NEED_SCREENS`."""
 
 
 class Navigator:
-    """Goes to needs, and to places that the person chooses, in the dashboard ``app``."""
+    """Navigation in the dashboard ``app``, to needs and to places that the person chooses."""
 
     def __init__(self, app: Dashboard) -> None:
         self._app = app
         self._visited: list[tuple[NeedKind, str, int]] = []
-        """The needs that were visited in this round, the last one at the end."""
+        """The needs that were visited in this round, in order."""
 
     @property
     def next_need(self) -> Need | None:
-        """The need that `go_to_next_need` goes to: the most urgent one that was not visited in this round,
-        then the one that follows the last."""
+        """The target of `go_to_next_need`: the most urgent need that was not visited in this round. After a
+        complete round: the need after the last visited need."""
         needs = self._app.needs
         left = next((need for need in needs if need.identity not in self._visited), None)
         if left is not None or not needs:
@@ -174,7 +174,7 @@ class Navigator:
         return needs[(last + 1) % len(needs)]
 
     async def go_to_next_need(self) -> None:
-        """Go to the need with the nearest deadline. Repeated calls go to the next ones."""
+        """Go to the need with the nearest deadline. Repeated calls go to the following needs."""
         need = self.next_need
         if need is None:
             self._app.show_message(self._app.texts("header.calm"))
@@ -183,11 +183,11 @@ class Navigator:
                 self._visited.clear()
             self._visited.append(need.identity)
             await self.go_to_need(need)
-            # The header names another need now, also if the screen stays the same.
+            # The header now shows another need, even if the screen stays the same.
             self._app.show_model()
 
     async def go_to_need(self, need: Need) -> None:
-        """Go to the screen that settles ``need``, and to its subject."""
+        """Go to the screen on which ``need`` can be settled, and select its subject."""
         app = self._app
         if need.row.error == SettingsUnsigned.code and app.is_live:
             app.offer_signing()
@@ -200,21 +200,21 @@ class Navigator:
         if need.kind in ("lost", "breaker", "denied", "stalled"):
             await self.go_to("agents", AgentTarget(need.agent, shows_rows=need.kind != "lost"))
             return
-        # The zone of an unreadable row says nothing.
+        # The zone of an unreadable row is meaningless.
         of_zone = None if need.kind == "unreadable" else ZONE_SCREENS.get(need.row.zone)
         await app.show_screen(of_zone or NEED_SCREENS[need.kind])
         merges = app.is_live and "merge" in need.answers
         heads = app.model.heads_of(need.row.zone)
         is_known = any(each.head.path == need.row.path for each in heads)
-        # The screen would show the row alone, beneath the merge, if there is no such file.
+        # Without such a file, the screen below the merge would show only the row.
         if app.base_screen and (is_known or not merges):
             app.base_screen.go_to(RowTarget(need.row))
         if merges:
             await self.open_merge(need.row)
 
     async def go_to(self, screen: str, target: Target) -> None:
-        """Go to this screen, and move the cursor to ``target``. The screen ``compare`` takes a `RangeTarget`,
-        and opens above the current one."""
+        """Go to ``screen``, and move the cursor to ``target``. The screen ``compare`` needs a `RangeTarget`,
+        and opens above the current screen."""
         if isinstance(target, RangeTarget):
             await self._app.push_screen(load_screen_class(screen)(target))
             return
@@ -223,7 +223,7 @@ class Navigator:
             self._app.base_screen.go_to(target)
 
     async def open_merge(self, row: Row) -> None:
-        """Open the merge of the conflict of ``row``, a refused write or an external edit."""
+        """Open the merge for the conflict in ``row``: a refused write or an external edit."""
         if self._app.is_live:
             await self._app.push_screen(load_screen_class("merge")(row))
         else:
@@ -247,7 +247,7 @@ def load_screen_class(name: str) -> Callable[..., Screen[None]]:
 
 
 class ScreenInFront(Protocol):
-    """The current screen, below all dialogs, as services see it."""
+    """Interface of the current screen (below all dialogs), for services."""
 
     SCREEN_NAME: ClassVar[str]
     EXTRA_SCOPES: ClassVar[tuple[Scope, ...]]
@@ -259,8 +259,8 @@ class ScreenInFront(Protocol):
 
 
 class Dashboard(App[None]):
-    """The app over one journal, live or as of an earlier moment: all that screens, dialogs and services use
-    of it. `watchroom_tui.app.WatchroomApp` implements it."""
+    """Interface of the app for screens, dialogs and services. The app shows one journal, live or as of an
+    earlier moment. `watchroom_tui.app.WatchroomApp` implements the interface."""
 
     texts: Catalogue
     language: Language
@@ -275,18 +275,18 @@ class Dashboard(App[None]):
     """The model of the shown moment."""
     newest_model: Model
     needs: tuple[Need, ...]
-    """The needs of the shown moment that a person should look at, the most urgent first. Computed once for
-    each new model and once a second."""
+    """The needs for a person at the shown moment, the most urgent first. Computed for each new model, and
+    once per second."""
     progress: float
-    """The part of the journal that ``model`` contains, from 0 to 1."""
+    """The fraction of the journal in ``model``, from 0 to 1."""
     outage: int | None
-    """The time since which the journal's server does not answer (nanoseconds since the epoch), None while it
-    does."""
+    """The start of an outage of the journal's server, in nanoseconds since the epoch. None without an
+    outage."""
     polls_files: bool
     """Whether external edits are found by polling, because the system has no watches left."""
     drafts: DraftStore
     keymap: Mapping[str, tuple[str, ...]]
-    """The person's own keys, by action id."""
+    """The person's key bindings, by action id."""
     filters: dict[str, str]
     """The filters of lists, by ``screen.list``."""
     line_styles: dict[str, Style]
@@ -306,7 +306,7 @@ class Dashboard(App[None]):
     @property
     @abstractmethod
     def may_act(self) -> bool:
-        """Whether this person is not only a viewer."""
+        """Whether this person can change the workspace in the present. False for viewers."""
 
     @property
     @abstractmethod
@@ -330,7 +330,7 @@ class Dashboard(App[None]):
 
     @abstractmethod
     def leave_timeline(self) -> bool:
-        """Close the timeline and show the present. Return False if it is closed."""
+        """Close the timeline and show the present. Return False if the timeline is closed already."""
 
     @abstractmethod
     def now(self) -> int:
@@ -348,13 +348,16 @@ class Dashboard(App[None]):
     def act(self, tool: str, arguments: Arguments) -> Task[Mapping[str, Json] | None]:
         """Call a tool as the person, in a thread, as soon as the workspace is open.
 
-        It continues after its screen is left. Its result is the tool's, or None if nothing can be changed.
-        The reason is then shown. ``arguments``: can be a function that returns them, which is called in the
-        same thread. What it raises is raised here, and nothing is called.
+        The call continues after its screen is closed. The result of the task is the result of the tool, or
+        None if nothing can be changed. Show the reason for None.
+
+        ``arguments``: the arguments, or a function that returns them. The function is called in the same
+        thread. The task raises any error of the function, without a call of the tool.
         """
 
     async def carry_out(self, tool: str, arguments: Arguments, done: str = "") -> bool:
-        """Call a tool as `act` does. Show ``done``, or why it failed. Return whether it succeeded."""
+        """Call a tool with `act`. Show ``done``, or the reason for a failure. Return whether the call
+        succeeded."""
         answer = await self.act(tool, arguments)
         if answer is None:
             return False
@@ -365,16 +368,16 @@ class Dashboard(App[None]):
         return bool(answer["success"])
 
     def show_failure(self, answer: Mapping[str, Json]) -> None:
-        """Show why a tool failed. ``answer``: its result."""
+        """Show why a tool failed. ``answer``: the result of the tool."""
         self.show_message(f"{answer['message']} {answer['suggestion']}", "error")
 
     @abstractmethod
     async def wait_for_workspace(self) -> Workspace | None:
-        """Return the workspace as soon as it is open, None if nothing can be changed."""
+        """Return the workspace as soon as it is open, or None if nothing can be changed."""
 
     @abstractmethod
     def offer_signing(self) -> None:
-        """Have the person sign changed settings, after a look at them."""
+        """Show changed settings, and let the person sign them."""
 
     @abstractmethod
     async def action_back(self) -> None:
@@ -382,31 +385,32 @@ class Dashboard(App[None]):
 
     @abstractmethod
     def show_model(self, model: Model | None = None) -> None:
-        """Update the current screen. ``model``: the model of another moment, default: the same moment."""
+        """Update the current screen. ``model``: the model of another moment, default: the current model."""
 
     @abstractmethod
     async def show_screen(self, name: str) -> None:
-        """Go to the screen of this name."""
+        """Go to the screen ``name``."""
 
     @abstractmethod
     def open_editor(self, work: Callable[[], Awaitable[object]], of: Screen[None] | None = None) -> None:
-        """Run ``work``, which opens a dialog for a text, in a worker that ends with the screen ``of``.
+        """Run ``work`` in a worker of the screen ``of``, default: of the app. ``work`` opens a text dialog.
 
-        Keys wait until the dialog is open, so that none of them acts as a command. They are dropped if
+        Queue keys until the dialog is open, so that no key triggers a command. Drop the queued keys if
         ``work`` ends without a dialog.
         """
 
     @abstractmethod
     def release_keys(self) -> None:
-        """Pass the keys that wait for a dialog on to the front screen."""
+        """Pass the queued keys to the front screen."""
 
     @abstractmethod
     def send_to_terminal(self, sequence: str) -> None:
-        """Write a sequence that does not draw, between two frames."""
+        """Write a terminal sequence between two frames. ``sequence`` must not draw."""
 
 
 def dashboard_of(node: MessagePump) -> Dashboard:
-    """Return the dashboard of ``node``, a screen or a widget. Raises TypeError if it is in another app."""
+    """Return the dashboard of ``node``, a screen or a widget. Raises TypeError if ``node`` belongs to another
+    app."""
     app = node.app
     if not isinstance(app, Dashboard):
         raise TypeError(f"{type(app).__name__} is not a dashboard")

@@ -1,8 +1,8 @@
-"""Everything that the dashboard uses of Textual and textual-serve although it is private there.
+"""Private attributes of Textual and textual-serve that the dashboard uses.
 
-Functions here use private attributes. A class that overrides a private method calls `require` when it is
-imported, which fails if a version of Textual has other names. The real tier of the tests runs with the oldest
-and the newest version that is allowed. "Needed" names the public interface to ask for upstream.
+Modules that override private methods call `require` on import. `require` fails if a version of Textual uses
+other names. The real tier of the tests runs with the oldest and the newest allowed version. "Needed" names
+the public interface to request upstream.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class TextualIncompatible(ImportError):
-    """The installed version of Textual or textual-serve lacks what the dashboard uses of it."""
+    """Error for an installed version of Textual or textual-serve without the required attributes."""
 
 
 def require(owner: type, *names: str) -> None:
@@ -40,7 +40,7 @@ def require(owner: type, *names: str) -> None:
         raise TextualIncompatible(problem)
 
 
-# App._handle_exception is overridden: a public hook for errors of workers.
+# The app overrides App._handle_exception. Needed: a public hook for errors of workers.
 require(App, "_handle_exception", "_unnotify")
 require(Widget, "_scroll_update", "_set_dirty")
 require(DOMNode, "_attach")
@@ -53,17 +53,18 @@ def driver_of(app: App[Any]) -> Driver | None:
 
 
 class LayoutHooks:
-    """A mixin of scrollable widgets with hooks in each layout, before it is painted. Needed: an event for
-    each of them."""
+    """Mixin for scrollable widgets, with hooks in each layout before the paint. Needed: an event for each
+    hook."""
 
     def before_scrollbars(self) -> None:
-        """Called with the new size of the widget. It can change the virtual size without another layout."""
+        """Prepare the layout. Called after the widget has its new size. Overrides can change the virtual size
+        without another layout."""
 
     def after_scrollbars(self) -> None:
-        """Called with the final size of the text."""
+        """Finish the layout. Called after the text area has its final size."""
 
     def update_scrollbars(self) -> None:
-        """Show a virtual size that has changed, without another layout."""
+        """Update the scrollbars for a changed virtual size, without another layout."""
         cast(Any, super())._scroll_update(cast("Widget", self).virtual_size)
 
     def _scroll_update(self, virtual_size: Size) -> None:
@@ -73,7 +74,7 @@ class LayoutHooks:
 
 
 def mark_dirty(widget: Widget) -> None:
-    """Have all of ``widget`` painted with the current frame. Needed: `refresh` during a layout."""
+    """Paint all of ``widget`` with the current frame. Needed: `refresh` during a layout."""
     widget._set_dirty()
 
 
@@ -84,7 +85,7 @@ def has_dirty_regions(widget: Widget) -> bool:
 
 
 def clear_dirty_regions(widget: Widget) -> None:
-    """Note that ``widget`` is painted."""
+    """Mark ``widget`` as painted."""
     widget._dirty_regions.clear()
 
 
@@ -101,7 +102,7 @@ def attach(node: DOMNode, parent: DOMNode) -> None:
 
 
 def note_styles_read(screen: Screen[Any]) -> None:
-    """Keep Textual from parsing all stylesheets again for ``screen``, whose own were just read.
+    """Prevent Textual from parsing all stylesheets again for ``screen``, after its own stylesheets were read.
 
     Needed: adding a stylesheet without parsing the others.
     """
@@ -111,7 +112,8 @@ def note_styles_read(screen: Screen[Any]) -> None:
 def add_breakpoint_classes(screen: Screen[Any]) -> None:
     """Add the classes of ``screen`` for the size of the terminal before the first layout.
 
-    Textual does so after it, and then repeats all styling and layout. Needed: the same, before the layout.
+    Textual adds the classes after the first layout, and then repeats all styling and layout. Needed: classes
+    before the first layout.
     """
     size = screen.app.size
     across, down = screen.HORIZONTAL_BREAKPOINTS or [], screen.VERTICAL_BREAKPOINTS or []
@@ -120,7 +122,7 @@ def add_breakpoint_classes(screen: Screen[Any]) -> None:
 
 
 MIN_NOTICE_SECONDS: Final = 0.05
-"""Min seconds of the timer of a `Notice`."""
+"""Minimum number of seconds for the timer of a `Notice`."""
 
 
 @dataclass
@@ -128,7 +130,7 @@ class Notice(Notification):
     """A notification with a timer of at least `MIN_NOTICE_SECONDS`.
 
     A negative timer blocks the event loop (Textual 8.2), and a notification may expire between a screen's
-    check and its timer. Needed: the same in Textual.
+    check and its timer. Needed: the same minimum in Textual.
     """
 
     @property
@@ -141,14 +143,14 @@ class Notice(Notification):
 
 
 def drop_information(app: App[Any]) -> None:
-    """Remove the notices that only inform. Needed: the same in Textual, for one kind of notices."""
+    """Remove the information notices. Needed: a method in Textual that removes one kind of notices."""
     for each in [*app._notifications]:
         if each.severity == "information":
             app._unnotify(each, refresh=False)
 
 
 def is_reading_keys(driver: LinuxDriver) -> bool:
-    """Return whether a driver of a terminal has its thread for keys."""
+    """Return whether the key thread of a terminal driver is running."""
     return driver._key_thread is not None and driver._key_thread.is_alive()
 
 
@@ -177,5 +179,5 @@ def make_xterm_parser() -> XTermParser:
 
 async def process_messages(server: object, page: object, dashboard: object) -> None:
     """Pass messages between a page and its dashboard process, as textual-serve's server does. Needed: a
-    handler of websockets that subclasses can wrap."""
+    websocket handler that subclasses can wrap."""
     await cast(Any, server)._process_messages(page, dashboard)

@@ -1,7 +1,8 @@
 """The dashboard in a browser: one process for each open page, behind a login.
 
-Loopback only. Anyone with the token can do what the person at this machine can. Requests from other sites'
-pages, and for other names of this machine, are refused before anything runs.
+The server listens on the loopback interface only. Anyone with the token can do everything that the person at
+this machine can do. Requests from pages of other sites, and requests for other host names, are refused before
+any handler runs.
 """
 
 from __future__ import annotations
@@ -24,24 +25,27 @@ from watchroom_tui.textual_compat import process_messages, require
 
 HOST: Final = "127.0.0.1"
 COOKIE: Final = "watchroom"
-"""The port is appended, because a browser sends a machine's cookies to all of its ports."""
+"""Prefix of the cookie's name. The port is appended, because browsers send the cookies of a host to all of
+its ports."""
 _POLICY: Final = (
     "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline';"
     " font-src 'self' data:; img-src 'self' data:; frame-ancestors 'none'"
 )
-"""Allows resources from this server only, so the page works without the internet."""
+"""Content security policy. It allows resources from this server only, so the page works without the
+internet."""
 MAX_COLUMNS: Final = 500
 MAX_ROWS: Final = 200
-"""Max rows and columns of a page's terminal, because a frame's cost grows with its cells."""
+"""Maximum number of rows and columns of a page's terminal, because the cost of a frame grows with its
+cells."""
 _COLUMNS: Final = 80
 _ROWS: Final = 24
 _HEARTBEAT: Final = 15.0
-"""Seconds between checks whether the page is still open."""
+"""Seconds between checks for closed pages."""
 _GRACE: Final = 5.0
-"""Seconds that pages have to close when the server stops."""
+"""Timeout in seconds for open pages when the server stops."""
 
 _NONSENSE: Final = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""Errors from reading messages that the page's own script does not send."""
+"""Errors from malformed messages, which the page's own script never sends."""
 
 require(Server, "_make_app", "_process_messages")
 
@@ -56,13 +60,13 @@ class DashboardProcess(AppService):
 
 
 class WebDashboard(Server):
-    """Serves the output of a command on a socket.
+    """Server that runs a command for each page and sends its output.
 
-    - ``command``: a shell command.
+    - ``command``: the shell command.
     - ``listener``: the socket, bound to `HOST`.
-    - ``token``: the token that lets browsers in.
+    - ``token``: the token for the login.
     - ``refusal``: the text for requests without the token.
-    - ``on_start``: a callback that gets the `login_url` once pages are served.
+    - ``on_start``: callback for the start of the server. Its argument is the `login_url`.
     """
 
     def __init__(
@@ -86,7 +90,7 @@ class WebDashboard(Server):
 
     @property
     def login_url(self) -> str:
-        """The address that lets a browser in."""
+        """The address for the login of a browser, with the token."""
         return f"{self.public_url}/?{urlencode({'token': self._token})}"
 
     async def _make_app(self) -> web.Application:
@@ -120,7 +124,7 @@ class WebDashboard(Server):
             await page.close(code=WSCloseCode.GOING_AWAY)
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
-        """Run a dashboard for a page until one of them ends."""
+        """Run a dashboard for a page until the page or the dashboard ends."""
         page = web.WebSocketResponse(heartbeat=_HEARTBEAT)
         await page.prepare(request)
         self._pages.add(page)

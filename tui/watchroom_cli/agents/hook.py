@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from watchroom.features.sessions.messages import Handover
 
 _CHECK_SECONDS: Final = 0.5
-"""Seconds between checks whether the client still runs."""
+"""Seconds between checks whether the client runs."""
 _OPEN_SECONDS: Final = 30.0
-"""Timeout for opening the workspace in a hook."""
+"""Timeout for opening the workspace in a hook, in seconds."""
 
 
 def declare_hook(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -59,7 +59,7 @@ def run_hook(args: Namespace, texts: Catalogue) -> int:
     must_answer = args.strict and name in HOLDING
     if args.unanswered and must_answer:
         return _print_answer(deny(name, core_texts(args.language)("hook.silent")))
-    # Exit status 2 refuses the call.
+    # A client refuses the call at exit status 2.
     give_up = Timer(_OPEN_SECONDS, _give_up, (texts("cli.hook.late"), 2 if must_answer else 1))
     give_up.daemon = True
     give_up.start()
@@ -88,7 +88,7 @@ def run_hook(args: Namespace, texts: Catalogue) -> int:
 
 
 def _give_up(said: str, status: int) -> None:
-    """End this process because opening the workspace timed out."""
+    """End this process after the timeout for opening the workspace."""
     os.write(2, said.encode() + b"\n")
     os._exit(status)
 
@@ -104,10 +104,9 @@ def _print_answer(answer: HookAnswer) -> int:
 async def _answer_until_ended(
     attachment: Attachment, event: dict[str, Json], client: ClientProcess, handover: Handover
 ) -> HookAnswer:
-    """Answer ``event``, with the messages that ``handover`` takes.
+    """Return the answer to ``event``, with the messages that ``handover`` takes.
 
-    If the client ends, or this process gets SIGTERM or SIGHUP, questions are withdrawn and their calls
-    refused.
+    Withdraw questions and refuse their calls if the client ends, or on SIGTERM or SIGHUP.
     """
     deadline = attachment.deadline(event, client_program.age())
     task = asyncio.ensure_future(attachment.answer(event, deadline, handover=handover))

@@ -1,4 +1,4 @@
-"""The commands mcp and token: serve agents over the Model Context Protocol."""
+"""The commands mcp and token: serve agents over the Model Context Protocol, and manage their tokens."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def run_mcp(args: Namespace, texts: Catalogue) -> int:
 
 
 def _serve_http(args: Namespace, texts: Catalogue) -> int:
-    """Serve the port from the service until this process ends."""
+    """Let the service serve the port until this process ends."""
     with collector_paused():
         from watchroom.serving.http import LOOPBACK, PATH
         from watchroom.serving.service.link import ServiceLink
@@ -79,7 +79,7 @@ def _serve_http(args: Namespace, texts: Catalogue) -> int:
 
 
 def _relay(args: Namespace, texts: Catalogue) -> int:
-    """Replace this process with the relay of the client, which needs a seventh of the memory."""
+    """Replace this process with the client's relay, which needs a seventh of the memory."""
     if args.client is None and len(args.agent) > 1:
         raise WrongUsage(texts("cli.mcp.one_agent"))
     words = [word for agent in args.agent for word in ("--agent", agent)]

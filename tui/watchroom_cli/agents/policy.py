@@ -99,7 +99,7 @@ def _toolbox_of(workspace: Workspace, agent: str) -> Toolbox:
 
 
 def _report_invalid(workspace: Workspace, language: Language, texts: Catalogue) -> None:
-    """Print why the current settings file is invalid, if it is."""
+    """Print the error in the current settings file, if the file is invalid."""
 
     path = Path(workspace.root, CONTROL, CONFIG_PATH)
     try:

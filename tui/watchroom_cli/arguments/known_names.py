@@ -14,7 +14,7 @@ from watchroom_tui.presentation.usage import WrongUsage
 
 
 def check_actor(journal: Journal, actor: str) -> None:
-    """Raise `UnknownAgent` if ``actor`` is not registered and never acted."""
+    """Raise `UnknownAgent` if ``actor`` is not registered and has never acted."""
     registry = Registry(journal)
     if actor in registry.ever_known():
         return
@@ -24,7 +24,7 @@ def check_actor(journal: Journal, actor: str) -> None:
 
 
 def check_paths(journal: Journal, paths: Iterable[str], texts: Catalogue) -> None:
-    """Raise `WrongUsage` for the first path that never was a file, board or document."""
+    """Raise `WrongUsage` for the first path that has never been a file, board or document."""
     for path in paths:
         if not read_changed_paths(journal, 0, journal.last_seq(), [path]):
             raise WrongUsage(texts("cli.unknown_path", path=sanitize(path)))

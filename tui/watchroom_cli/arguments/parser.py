@@ -31,8 +31,8 @@ class CommandParser(argparse.ArgumentParser):
     """Parses the arguments of a command.
 
     Options can be anywhere. Workspaces and words of a fixed list are recognised anywhere among the other
-    arguments. The rest is assigned in the order of declaration. The default workspace is the nearest one,
-    from the working directory upwards. Set ``texts`` before parsing.
+    arguments. The other arguments are assigned in the order of declaration. The default workspace is the
+    nearest workspace, from the working directory upwards. Set ``texts`` before parsing.
     """
 
     texts: Catalogue
@@ -71,8 +71,10 @@ class CommandParser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}{end} {help_text}\n")
 
     def _assign(self, values: Sequence[str]) -> list[tuple[Action, list[str]]]:
-        """Return the values of each positional argument, in the order of declaration. Of the arguments
-        without a fixed meaning, only the last can have a variable number of values."""
+        """Return the values of each positional argument, in the order of declaration.
+
+        Only the last argument without a fixed meaning can have a variable number of values.
+        """
         actions, left = self._get_positional_actions(), list(values)
         found: dict[str, list[str]] = {}
         for action in actions:
@@ -86,7 +88,7 @@ class CommandParser(argparse.ArgumentParser):
         if place is not None and place.dest not in found:
             nearest = place.finds_nearest()
             if len(left) > most or (nearest is None and len(left) > fewest):
-                # The command reports that it is no workspace.
+                # The command then reports that the value is not a workspace.
                 found[place.dest] = [left.pop(0)]
             elif nearest is not None:
                 found[place.dest] = [nearest]
@@ -102,7 +104,7 @@ class CommandParser(argparse.ArgumentParser):
         return [(each, found[each.dest]) for each in actions]
 
     def _value(self, action: Action, found: list[str]) -> object:
-        """Return the value of ``action`` for the strings ``found``."""
+        """Return the value of the argument ``action`` from the strings ``found``."""
         if isinstance(action, WorkspaceArgument):
             found = list(map(workspace_of, found))
         for each in found:
@@ -119,7 +121,7 @@ class CommandParser(argparse.ArgumentParser):
         return converted[0] if converted else action.default
 
     def _refuse_places(self, free: Sequence[Action], left: Sequence[str]) -> NoReturn:
-        """End the command because no workspace is given or near."""
+        """End the command because no workspace is given or found."""
         for action, given in zip(free, left, strict=False):
             if action.choices is not None and given not in action.choices:
                 known = ", ".join(map(str, action.choices))
@@ -147,8 +149,12 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def unknown_word(given: str, known: Sequence[str], kind: str, texts: Catalogue) -> str:
-    """Return the sentence that ``given`` is unknown, with the nearest known word if there is one. ``kind`` is
-    the key of what the words are."""
+    """Return the error that ``given`` is unknown. It suggests the nearest known word, or lists the known
+    words.
+
+    - ``known``: the known words.
+    - ``kind``: the text key for the kind of word, such as ``option``.
+    """
     # Loaded only for errors.
     from difflib import get_close_matches
 
@@ -173,7 +179,7 @@ def _name(action: Action) -> str:
 
 
 def _shape(action: Action) -> str:
-    """Return the argument's form in a synopsis."""
+    """Return the argument as written in a synopsis."""
     name = _name(action)
     if action.nargs == OPTIONAL:
         return f"[{name}]"

@@ -1,4 +1,4 @@
-"""Open the port that a command serves on."""
+"""Open the port of a command that serves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Open a journal to read, and find the row for a time or number."""
+"""Open a journal for reading, and find the row for a time or number."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 LAST_MOMENT: Final = 2**63 - 1
-"""The journal counts nanoseconds since the epoch in 64 bits, up to the year 2262."""
+"""The last time in a journal, in nanoseconds since the epoch: 64 bits, up to the year 2262."""
 
 
 def open_journal(root: str) -> Journal:
-    """Open the journal of a workspace to read.
+    """Open the journal of a workspace for reading.
 
     ``root``: the workspace's folder, or its address (``postgresql://…``).
 
@@ -37,7 +37,7 @@ def open_journal(root: str) -> Journal:
 
 def moment(journal: Journal, text: str | None, texts: Catalogue) -> int:
     """Return the number of the row that ``text`` names: a row number, an ISO 8601 time, or an age such as
-    ``10m`` (units s, m, h, d). None is the newest row. Raises `WrongUsage`."""
+    ``10m`` (units s, m, h, d). None means the newest row. Raises `WrongUsage`."""
     if text is None:
         return journal.last_seq()
     last = journal.last_seq()
@@ -51,8 +51,8 @@ def moment(journal: Journal, text: str | None, texts: Catalogue) -> int:
 
 
 def nanoseconds(text: str, texts: Catalogue) -> int:
-    """Return an ISO 8601 time as nanoseconds since the epoch, at least 0 and at most `LAST_MOMENT`. Without a
-    zone it is local time. Raises `WrongUsage`."""
+    """Return an ISO 8601 time as nanoseconds since the epoch, at least 0 and at most `LAST_MOMENT`. A time
+    without a zone is local. Raises `WrongUsage`."""
     try:
         since = datetime.fromisoformat(text).astimezone(UTC) - _EPOCH
     except (ValueError, OverflowError) as error:

@@ -1,4 +1,4 @@
-"""The argument that names a workspace. The default is the nearest one.
+"""The argument that names a workspace. The default is the nearest workspace.
 
 A workspace is named by its folder, by the address of its database, or by a working tree of its repository.
 """
@@ -17,8 +17,10 @@ from watchroom.texts import Catalogue
 
 
 class WorkspaceArgument(Action):
-    """A positional argument for the folder or the address of a workspace. ``finds_nearest`` returns the
-    default, None if there is none."""
+    """A positional argument for the folder or the address of a workspace.
+
+    ``finds_nearest``: returns the default, or None.
+    """
 
     finds_nearest: Callable[[], str | None] = staticmethod(lambda: find_workspace())
 
@@ -33,8 +35,8 @@ class WorkspaceArgument(Action):
 
 
 class RepositoryArgument(WorkspaceArgument):
-    """The same for commands that create the workspace of a repository. The default can be the future
-    workspace of the repository around the working directory."""
+    """A `WorkspaceArgument` of commands that create the workspace of a repository. The default can be the
+    future workspace of the repository around the working directory."""
 
     finds_nearest = staticmethod(lambda: find_workspace() or _future_workspace())
 
@@ -45,7 +47,7 @@ def add_workspace_argument(
     help_key: str = "cli.argument.nearest",
     action: type[WorkspaceArgument] = WorkspaceArgument,
 ) -> None:
-    """Add the argument ``dir`` for a workspace. ``action`` finds its default."""
+    """Add the argument ``dir`` for a workspace. ``action``: the class that finds the default."""
     parser.add_argument("dir", nargs=OPTIONAL, action=action, metavar="DIR", help=texts(help_key))
 
 
@@ -56,14 +58,14 @@ def is_workspace_place(value: str) -> bool:
 
 
 def workspace_of(value: str) -> str:
-    """Return the folder or address of the workspace that ``value`` names, or ``value`` itself if it names
-    none."""
+    """Return the folder or address of the workspace that ``value`` names. Return ``value`` if it names no
+    workspace."""
     return value if is_server_address(value) else workspace_at(value) or value
 
 
 def workspace_at(folder: str) -> str | None:
-    """Return ``folder`` if it is a workspace's, or the workspace of the repository whose working tree or git
-    folder it is. None for other folders."""
+    """Return the workspace in ``folder``. It can be a workspace's folder, or a working tree or git folder of
+    a repository with a workspace. None for other folders."""
     if is_workspace(folder):
         return folder
     place = repository_at(folder)
@@ -74,7 +76,7 @@ def workspace_at(folder: str) -> str | None:
 def find_workspace() -> str | None:
     """Return the nearest workspace around the working directory, None if there is none.
 
-    A workspace is around its folder, and around the working trees of its repository.
+    A workspace is found in its own folder, in the working trees of its repository, and in folders below.
     """
     try:
         folder = os.getcwd()

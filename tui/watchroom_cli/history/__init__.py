@@ -1,1 +1,1 @@
-"""Commands over the journal: show who did what, and revert it."""
+"""Commands over the journal: show the changes of agents and people, and revert changes."""

@@ -1,4 +1,4 @@
-"""The command blame: who wrote each line of a file in a working tree."""
+"""The command blame: print the author of each line of a file in a working tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command changes: the differences from HEAD, by file and author."""
+"""The command changes: print the differences from HEAD, by file and author."""
 
 from __future__ import annotations
 

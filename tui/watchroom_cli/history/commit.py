@@ -1,4 +1,4 @@
-"""The commands commit and try: commit the work of agents without others' work, or run a command on it."""
+"""The commands commit and try: commit only the work of given agents, or run a command on it."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def run_commit(args: Namespace, texts: Catalogue) -> int:
 
 
 def _ask_message(texts: Catalogue) -> str:
-    """Ask the person at the terminal for the message. Raises `WrongUsage`."""
+    """Ask the person at the terminal for the commit message. Raises `WrongUsage`."""
     if has_terminal():
         try:
             given = input(f"{texts('cli.commit.ask')} ").strip()
@@ -162,7 +162,7 @@ def _commit(
 
 
 def _branches(agents: Sequence[str], args: Namespace) -> Iterator[str | None]:
-    """Yield the branches to try, None for the checked-out one."""
+    """Yield the branches to try, None for the current branch."""
     if args.here or args.branch:
         yield args.branch
         return
@@ -184,7 +184,7 @@ def _commit_own(
 def _commit_as_person(
     workspace: Workspace, tree: Tree, agents: Sequence[str], message: str, args: Namespace
 ) -> CommitRecord | None:
-    """Commit in the name of the person. Print the error and return None if the commit is refused."""
+    """Commit as the person. Print the error and return None if the commit is refused."""
     person = args.person or name_of_this_person()
     result: Mapping[str, Json] = {}
     for branch in _branches(agents, args):
@@ -221,7 +221,7 @@ def declare_try(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_try(args: Namespace, texts: Catalogue) -> int:
-    """Return the exit status of the command, 124 after the timeout."""
+    """Return the exit status of the command, 124 if it timed out."""
     root = args.dir or find_workspace()
     if root is None:
         raise WrongUsage(texts("cli.trees.no_repository"))

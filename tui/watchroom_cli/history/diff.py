@@ -1,4 +1,4 @@
-"""The command diff: the differences between two moments."""
+"""The command diff: print the differences between two moments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command export: write the files as they were at an earlier moment."""
+"""The command export: write the versions of the files at an earlier moment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from watchroom_cli.arguments.time_argument import moment
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument
 
 _MAX_LISTED: Final = 20
-"""Max left-out files to list. The others are counted."""
+"""Max omitted files to list. The other omitted files are counted."""
 
 
 def declare_export(parser: ArgumentParser, texts: Catalogue) -> None:

@@ -1,4 +1,4 @@
-"""The command fork: create a workspace from a past moment of another one."""
+"""The command fork: create a workspace from a past moment of another workspace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command land: merge what is committed in working trees into a branch, one tree after the other."""
+"""The command land: merge the commits of working trees into a branch, one tree after the other."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def declare_land(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_land(args: Namespace, texts: Catalogue) -> int:
-    """Land all trees in turn: what is in the way of one does not stop the others. Return 1 if one has not
-    landed."""
+    """Land all trees in turn. A failure of one tree does not stop the others. Return 1 if a tree did not
+    land."""
     root = args.dir or find_workspace()
     if root is None:
         raise WrongUsage(texts("cli.trees.no_repository"))

@@ -24,7 +24,7 @@ from watchroom_cli.command import add_utc_argument, print_json
 from watchroom_cli.output.stream import is_output_lost
 
 _CHECK_SECONDS: Final = 1.0
-"""Seconds between checks for rows, and whether the output still has a reader."""
+"""Seconds between checks for new rows, and for a lost reader of the output."""
 
 
 def declare_log(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -71,7 +71,7 @@ def run_log(args: Namespace, texts: Catalogue) -> int:
 
 
 def _follow_rows(journal: Journal, last: int) -> Iterator[Row]:
-    """Yield the rows after ``last`` as they are committed, until the output loses its reader."""
+    """Yield the rows after ``last``, also new ones, until the output loses its reader."""
     with closing(journal.changes(last)) as commits:
         while not is_output_lost():
             while rows := journal.rows(last):

@@ -1,4 +1,4 @@
-"""The command report: what happened between two moments, as a page for people who were absent."""
+"""The command report: print a page about the time between two moments, for people who were absent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command revert: revert what agents did since a moment, or preview the revert."""
+"""The command revert: revert the changes of agents since a moment, or preview the revert."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def declare_revert(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_revert(args: Namespace, texts: Catalogue) -> int:
-    """Return the exit status: 1 if nothing, or not everything, could be reverted."""
+    """Return the exit status: 1 if the revert was refused or could not revert everything."""
     agents = tuple(dict.fromkeys([*args.agents, *args.agent]))
     if bool(agents) + bool(args.task) + args.all + bool(args.undo) != 1:
         raise WrongUsage(texts("cli.revert.which"))
@@ -161,8 +161,10 @@ def _line(kind: str, zone: str, path: str, reason: str, texts: Catalogue) -> str
 
 
 def describe_change(planned: PlannedPath | PlannedItem, name: str) -> str:
-    """Return the change of a revert to the path that is called ``name`` as a unified difference. For a
-    conflict it is the proposal."""
+    """Return the change of a revert to a path as a unified diff. The diff of a conflict is the proposal.
+
+    ``name``: the path to show.
+    """
     difference = unified_diff(planned.current or "", planned.plan.proposal or "", name, name)
     return "\n".join([*mode_change(planned), difference] if difference else mode_change(planned))
 

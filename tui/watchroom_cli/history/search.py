@@ -1,4 +1,4 @@
-"""The command search: find texts, messages and calls that contain words."""
+"""The command search: find texts, messages and calls by words."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def run_search(args: Namespace, texts: Catalogue) -> int:
 
 
 def _catch_up(index: SearchIndex, journal: Journal, texts: Catalogue) -> None:
-    """Index missing rows for a while, unless another process indexes them."""
+    """Index missing rows for at most `_INDEX_SECONDS`, unless another process indexes them."""
     try:
         index.index_missing(journal, Event(), share=1.0, seconds=_INDEX_SECONDS)
     except JournalError as error:

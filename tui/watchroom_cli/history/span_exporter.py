@@ -20,7 +20,7 @@ _MAX_REASON_CHARACTERS: Final = 500
 
 
 class SpansNotSent(WatchroomError):
-    """The receiver did not accept spans, despite retries.
+    """The receiver did not accept spans after all retries.
 
     Values: ``endpoint``, ``reason``, ``since`` (the row after which to resume).
     """
@@ -32,7 +32,7 @@ class SpansNotSent(WatchroomError):
 class SpanExporter:
     """Sends spans to a receiver.
 
-    - ``endpoint``: the receiver's address. Without a path, the usual path for traces is added.
+    - ``endpoint``: the receiver's address. `TRACES_PATH` is added to an address without a path.
 
     Headers, certificates, compression and the timeout come from the environment variables
     ``OTEL_EXPORTER_OTLP_…``. Raises `ExtraMissing`.
@@ -58,7 +58,7 @@ class SpanExporter:
                     raise
                 answers.append(f"{response.status_code} {response.reason}")
                 if 300 <= response.status_code < 400:
-                    # The exporter does not follow redirects, but takes them for success.
+                    # The exporter does not follow redirects, and counts them as success.
                     raise requests.TooManyRedirects(answers[-1])
                 return response
 
@@ -77,7 +77,7 @@ class SpanExporter:
         with _collect_log() as messages:
             result = self._exporter.export([self._readable(span) for span in spans])
         if result is not SpanExportResult.SUCCESS:
-            # The exporter's last message is often only that it timed out.
+            # Prefer the receiver's answer, because the exporter's last message often only reports a timeout.
             reasons = [*messages, *self._answers]
             reason = sanitize(reasons[-1][:_MAX_REASON_CHARACTERS]) if reasons else "-"
             raise SpansNotSent(endpoint=self.endpoint, reason=reason, since=spans[0].row - 1)
@@ -110,7 +110,7 @@ class SpanExporter:
 
 
 def _address(endpoint: str) -> str:
-    """Return the address that spans are posted to. The address of a receiver gets the usual path."""
+    """Return the address for posting spans. Add `TRACES_PATH` to an address without a path."""
     is_bare = urlsplit(endpoint).path in ("", "/")
     return endpoint.rstrip("/") + TRACES_PATH if is_bare else endpoint
 
@@ -128,7 +128,7 @@ class _Records(logging.Handler):
 
 @contextmanager
 def _collect_log() -> Iterator[list[str]]:
-    """Collect the exporter's log messages. It raises no errors, and logs their reasons."""
+    """Collect the exporter's log messages. The exporter logs errors instead of raising them."""
     messages: list[str] = []
     handler, logger = _Records(messages), logging.getLogger(_LOGGER)
     logger.addHandler(handler)

@@ -1,4 +1,4 @@
-"""The command traces: the actions of agents, as spans for OpenTelemetry."""
+"""The command traces: send the actions of agents to OpenTelemetry as spans, or print them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from watchroom_cli.history.span_exporter import TRACES_PATH, SpanExporter
 from watchroom_cli.output.stream import is_output_lost
 
 ENDPOINT_VARIABLE: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
-"""The variable with the receiver's address, to which the usual path is added."""
+"""The variable with the receiver's address, without `TRACES_PATH`."""
 TRACES_VARIABLE: Final = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 """The variable with the full address. It takes precedence."""
 _MAX_BATCH: Final = 512
-"""Max spans per request, an eighth of it with texts, because receivers limit the size of requests."""
+"""Max spans per request. The limit with texts is an eighth, because receivers limit the size of requests."""
 _CHECK_SECONDS: Final = 1.0
 
 
@@ -73,7 +73,7 @@ def run_traces(args: Namespace, texts: Catalogue) -> int:
 
 
 def _endpoint_of(environ: Mapping[str, str]) -> str:
-    """Return the address for spans in ``environ``, empty if there is none."""
+    """Return the address for spans in ``environ``, empty if not set."""
     base = environ.get(ENDPOINT_VARIABLE, "")
     return environ.get(TRACES_VARIABLE, "") or (base and base.rstrip("/") + TRACES_PATH)
 
@@ -81,16 +81,16 @@ def _endpoint_of(environ: Mapping[str, str]) -> str:
 def _batches(
     journal: Journal, reader: SpanReader, follow: bool, max_spans: int
 ) -> Iterator[tuple[list[SpanRecord], int]]:
-    """Yield the spans of ``reader`` in batches, each with the last row that is complete.
+    """Yield batches of spans from ``reader``, each with the number of the last complete row.
 
     - ``max_spans``: max spans per batch.
-    - ``follow``: continue with new rows until the output loses its reader.
+    - ``follow``: whether to continue with new rows until the output loses its reader.
     """
     with closing(journal.changes()) as changes:
         while True:
             spans = reader.read()
             while batch := list(islice(spans, max_spans)):
-                # The last row may have more spans.
+                # The last row is not complete, because it may have more spans.
                 yield batch, batch[-1].row - 1
             yield [], reader.row
             if not follow or is_output_lost():

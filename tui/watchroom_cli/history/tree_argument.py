@@ -1,4 +1,4 @@
-"""Shared by the commands about working trees: open a repository's workspace, and choose a tree."""
+"""The argument that names a working tree: open the repository's workspace, and choose a tree."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def open_trees(root: str, texts: Catalogue) -> Iterator[tuple[Workspace, TreeRea
 
 
 def choose_tree(reader: TreeReader, name: str | None, texts: Catalogue) -> Tree:
-    """Return the tree with this id, folder or branch. The default is the tree of the working directory, else
-    the only tree. Raises `WrongUsage`."""
+    """Return the tree with the id, folder or branch ``name``. The default is the tree of the working
+    directory, or otherwise the only tree. Raises `WrongUsage`."""
     found = reader.find_tree(name) if name else None
     trees = reader.list_trees()
     if name is None:

@@ -47,9 +47,9 @@ _GIT: Final = "git:"
 class Repair(NamedTuple):
     """The result of a repair.
 
-    - ``mended``: the problems that are solved.
-    - ``recorded``: the rows that it wrote.
-    - ``needs``: the needs among these rows, for people to look at.
+    - ``mended``: the solved problems.
+    - ``recorded``: the rows that the repair wrote.
+    - ``needs``: the needs of people among these rows.
     """
 
     mended: Sequence[Problem] = ()
@@ -87,7 +87,7 @@ def run_verify(args: Namespace, texts: Catalogue) -> int:
         unread: JournalError | None = None
         report = SealReport()
         with ThreadPoolExecutor(1, "verify") as pool:
-            # SQLite and the disk do much of the work, so both run at once.
+            # Both checks run at once, because SQLite and the disk do much of the work.
             comparing = pool.submit(workspace.verify)
             try:
                 report = _verify_seals(workspace, given, against, texts)
@@ -118,7 +118,7 @@ def run_verify(args: Namespace, texts: Catalogue) -> int:
 
 
 def _read_given(path: str | None, texts: Catalogue) -> list[Anchor]:
-    """Return the checkpoint to compare with, if one is given. Raises `WrongUsage` if the file is not a
+    """Return the given checkpoint to compare with, if any. Raises `WrongUsage` if the file is not a
     checkpoint."""
     if path is None:
         return []
@@ -155,7 +155,7 @@ def _forget_replaced(workspace: Workspace, args: Namespace, texts: Catalogue) ->
 
 
 def _find_branch(path: str | None, settings: Settings) -> SealBranch | None:
-    """Return the branch of checkpoints in the repository at ``path`` (a folder, or ``git:PATH``). None for
+    """Return the branch of checkpoints in the repository at ``path``: a folder, or ``git:PATH``. None for
     other paths."""
     if path is None or not (path.startswith(_GIT) or os.path.isdir(path)):
         return None
@@ -173,12 +173,16 @@ def _verify_seals(
 
 
 def _repair(journal: Journal, before: int, found: list[Problem], remaining: list[Problem]) -> Repair:
-    """Return the result of a repair. ``before`` is the last row before it."""
+    """Return the result of a repair.
+
+    - ``before``: the last row before the repair.
+    - ``found``, ``remaining``: the problems before and after the repair.
+    """
     recorded: list[Row] = []
     seq = before
     while rows := journal.rows(seq):
         seq = rows[-1].seq
-        # Files that were written again are reported as mended.
+        # Rows of rewritten files are left out, because the problems of these files are in ``mended``.
         recorded += [
             row
             for row in rows
@@ -186,7 +190,7 @@ def _repair(journal: Journal, before: int, found: list[Problem], remaining: list
         ]
     numbers = {row.seq for row in recorded}
     needs = [need for need in read_model(journal, seq).needs if need.row.seq in numbers] if recorded else []
-    # A set, because there may be tens of thousands.
+    # A set, because tens of thousands of problems can remain.
     left = set(remaining)
     return Repair([each for each in found if each not in left], recorded, needs)
 

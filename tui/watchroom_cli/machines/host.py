@@ -1,4 +1,4 @@
-"""The commands for a workspace on several machines: host (where external edits count) and move (the rows)."""
+"""The commands host and move: choose the checkout whose external edits count, and move the journal."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def run_server(args: Namespace, texts: Catalogue) -> int:
     elif args.action == "stop" and server.is_running:
         server.stop()
     is_running = server.is_running
-    # The address contains a password, so it is on the loopback interface only.
+    # Only on the loopback interface, because the address contains a password.
     address = server.address(on_loopback=True) if is_running else ""
     if args.json:
         print_json({"running": is_running, "address": address, "folder": str(folder)})

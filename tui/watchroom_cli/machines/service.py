@@ -27,7 +27,7 @@ from watchroom_cli.command import collector_paused, print_json
 _ACTIONS: Final = ("status", "stop", "run")
 _LOG_BYTES: Final = 1_000_000
 _ANSWER_SECONDS: Final = 10.0
-"""Timeout for an answer of the service."""
+"""Timeout for an answer of the service, in seconds."""
 
 
 def declare_service(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -56,7 +56,7 @@ def run_service(args: Namespace, texts: Catalogue) -> int:
 
 
 def _run(language: Language, texts: Catalogue) -> int:
-    """Serve in this process until it is stopped or idle."""
+    """Run the service in this process until it is stopped or idle."""
     with collector_paused():
         from watchroom.platform import detect_platform
         from watchroom.serving.service.service import Service
@@ -82,8 +82,8 @@ def _run(language: Language, texts: Catalogue) -> int:
 
 
 def _leave_output(texts: Catalogue) -> None:
-    """Close standard output. Its end tells the client that started the service that it is ready. At a
-    terminal, print a line first."""
+    """Close standard output, which tells the client that started the service that the service is ready. Print
+    a line first at a terminal."""
     if sys.stdout.isatty():
         print(texts("cli.service.serving", socket=sanitize(client_program.socket_path())), flush=True)
     nothing = os.open(os.devnull, os.O_RDWR)

@@ -12,8 +12,8 @@ from rich.progress import Progress
 
 @contextmanager
 def progress_bar(text: str, total: int | None = None) -> Iterator[Callable[[int, int], None]]:
-    """Show a bar with ``text`` until the context ends. Yields a callback for the steps done and their
-    total."""
+    """Show a bar with ``text`` until the context ends. Yields a callback for the number of steps done and the
+    total number."""
     console = Console(file=sys.__stderr__)
     if not console.is_terminal:
         # rich would print an empty line.

@@ -1,4 +1,4 @@
-"""Standard output and error of commands: safe for a terminal, and a failed write does not end a command.
+"""Standard output and error of commands: safe for a terminal, and without errors on failed writes.
 
 JSON and messages contain texts of agents and callers. A pipe gets them unchanged, for programs. A terminal
 gets control, bidirectional and zero-width characters as escapes (``\\u202e``), as in JSON.
@@ -21,19 +21,19 @@ from watchroom_tui.terminal.session import is_hung_up
 class OutputStream(io.TextIOBase):
     """Standard output or error of a command.
 
-    A failed write (the reader has gone, the disk is full) does not end the command, which may already have
-    acted. The failure is kept, and nothing more is written. Text for a terminal goes through
-    `escape_invisible`, and characters that the terminal cannot show are replaced.
+    A failed write (closed pipe, full disk) does not end the command, which may already have acted. The
+    failure is kept, and nothing more is written. Text for a terminal goes through `escape_invisible`.
+    Characters that the terminal cannot show are replaced.
     """
 
     def __init__(self, stream: TextIO, *, is_terminal: bool) -> None:
         self._stream = stream
         self._is_terminal = is_terminal
         self.failure: OSError | None = None
-        """The first write's error, None without one."""
+        """The error of the first failed write or flush, None if none failed."""
 
     @property
-    def encoding(self) -> str:  # type: ignore[override]  # read only, as that of every stream
+    def encoding(self) -> str:  # type: ignore[override]  # read-only, as in other streams
         return self._stream.encoding
 
     @property
@@ -57,7 +57,7 @@ class OutputStream(io.TextIOBase):
                 self.failure = error
 
     def discard(self) -> None:
-        """Drop the buffered output after a failure, because Python would write it at exit and print an
+        """Drop the buffered output after a failure. Otherwise Python would write it at exit and print an
         error."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self._stream.fileno())
@@ -85,8 +85,8 @@ def is_output_lost() -> bool:
 
 @contextmanager
 def command_output() -> Iterator[OutputStream]:
-    """Replace standard output and error with `OutputStream`s while the context lasts. Yields standard output.
-    The dashboard draws on the terminal itself."""
+    """Replace standard output and error with `OutputStream`s until the context ends. Yields standard output.
+    The dashboard does not use them, because it draws on the terminal directly."""
     before = sys.stdout, sys.stderr
     output, errors = (OutputStream(each, is_terminal=_is_terminal(each)) for each in before)
     sys.stdout, sys.stderr = cast("TextIO", output), cast("TextIO", errors)

@@ -11,7 +11,7 @@ from watchroom.texts import Catalogue
 from watchroom_tui.presentation.sanitize import sanitize
 
 MAX_ALIGNED_CELLS: Final = 40
-"""Max cells to which columns are aligned. Longer values are printed whole, and shift the rest of the line."""
+"""Max width of a column, in cells. Longer values are printed in full, and shift the rest of the line."""
 
 
 def format_table(table: Sequence[Mapping[str, Json]], texts: Catalogue) -> list[str]:

@@ -75,7 +75,8 @@ def run_person(args: Namespace, texts: Catalogue) -> int:
         unlock_key(workspace, people if people.is_closed else People(persons=(person,)), actor, texts)
         workspace.people.add(HUMAN_PREFIX + actor, person)
         if not people.is_closed:
-            # Sign the settings, or anyone who can edit config.toml would decide what agents may do.
+            # Sign the settings. Otherwise anyone who can edit config.toml could change the agents'
+            # permissions.
             workspace.settings.sign(CallContext(HUMAN_PREFIX + actor))
     _print_added(person, not people.is_closed, texts)
     return 0
@@ -91,7 +92,7 @@ def _change_own_keys(workspace: Workspace, name: str, args: Namespace, texts: Ca
 
 
 def _person(args: Namespace, people: People, actor: str, texts: Catalogue) -> Person:
-    """Return the person that the arguments describe."""
+    """Return the person described by the arguments."""
     if args.key:
         key = parse_key(_read_line(args.key))
     elif args.device:
@@ -106,7 +107,7 @@ def _person(args: Namespace, people: People, actor: str, texts: Catalogue) -> Pe
 
 
 def _own_key(name: str, texts: Catalogue) -> PublicKey:
-    """Return the key of the person at this machine. It is created if there is none."""
+    """Return the key of the person at this machine. Create the key if it does not exist."""
     from watchroom.platform.signing import read_public_key
 
     path = key_path(name)
@@ -123,7 +124,7 @@ def _device_key(texts: Catalogue) -> PublicKey:
 
 
 def _read_line(given: str) -> str:
-    """Return ``given``, or the content of the file that it names."""
+    """Return the content of the file ``given``, or ``given`` if it is no file."""
     if not os.path.isfile(given):
         return given
     with open(given, encoding="utf-8", errors="replace") as file:

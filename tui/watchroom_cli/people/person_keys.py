@@ -1,4 +1,4 @@
-"""A person's own keys: replace a key, and create a recovery key."""
+"""Keys of the person at this machine: replace a key, and create a recovery key."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _GROUP: Final = 4
 
 
 def make_key_file(path: str, texts: Catalogue) -> PublicKey:
-    """Create a key in the file ``path``, encrypted with a passphrase that is asked for. Raises
+    """Ask for a passphrase, and create a key encrypted with it in the file ``path``. Raises
     `KeyFileUnusable`, `WrongUsage`."""
     from watchroom.platform.signing import create_key_file
 
@@ -43,10 +43,10 @@ def rotate_key(workspace: Workspace, name: str, *, is_lost: bool, texts: Catalog
     """Replace the key file of a person, and return the new key.
 
     - ``name``: the person's name.
-    - ``is_lost``: the old key is lost. The recovery key, which is asked for, signs the replacement, and only
-      it and device keys stay enrolled. Otherwise the old key signs.
+    - ``is_lost``: whether the old key is lost. Then the person types the recovery key, which signs the
+      replacement, and only the recovery key and device keys stay enrolled. Otherwise the old key signs.
 
-    The old file is kept beside the new one. Raises `PersonRefused`, `WrongUsage`, and the errors of
+    The old file is kept as ``.old``. Raises `PersonRefused`, `WrongUsage`, and the errors of
     `unlock_key`.
     """
     from watchroom.platform.signing import read_public_key
@@ -54,7 +54,7 @@ def rotate_key(workspace: Workspace, name: str, *, is_lost: bool, texts: Catalog
     person, path = _find_enrolled(workspace, name), key_path(name)
     new_path = f"{path}.new"
     if _is_enrolled(person, new_path):
-        # An earlier replacement ended after the new key was enrolled.
+        # An earlier replacement was interrupted after it enrolled the new key.
         _replace(path, new_path)
         return read_public_key(path)
     if os.path.exists(new_path):
@@ -84,8 +84,8 @@ def rotate_key(workspace: Workspace, name: str, *, is_lost: bool, texts: Catalog
 
 
 def make_recovery_key(workspace: Workspace, name: str, texts: Catalogue) -> str:
-    """Enrol a recovery key for the person called ``name``, and return it as a code to write down. It is
-    stored nowhere else. Raises `PersonRefused`, `WrongUsage`, and the errors of `unlock_key`."""
+    """Enrol a recovery key for the person ``name``, and return the key as a code to write down. The private
+    key is stored nowhere. Raises `PersonRefused`, `WrongUsage`, and the errors of `unlock_key`."""
     from watchroom.platform.signing import KeySigner
 
     person = _find_enrolled(workspace, name)

@@ -1,4 +1,4 @@
-"""The command settings: show the settings in force, and sign the changed ones."""
+"""The command settings: show the settings in force, and sign changed settings."""
 
 from __future__ import annotations
 

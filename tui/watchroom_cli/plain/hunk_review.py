@@ -1,4 +1,4 @@
-"""The review of proposed writes, hunk by hunk, as questions in lines. Pure."""
+"""The review of proposed writes, hunk by hunk, as questions in lines of text. Pure."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _OLD: Final = "old"
 
 
 class UnusableComment(Exception):
-    """The input is not a comment on a line. The text says what is expected."""
+    """The input is not a comment on a line. The exception's text describes the expected input."""
 
 
 class HunkReview(NamedTuple):
-    """The review of calls.
+    """The review of the calls in a request.
 
     - ``calls``: the calls.
-    - ``paths``: the paths that they would write to, by id.
-    - ``reviews``: their reviews, by id.
-    - ``at``: the index in `places` of the hunk in question, None if there is none.
+    - ``paths``: the paths of the proposed writes, by call id.
+    - ``reviews``: the reviews of the proposed writes, by call id.
+    - ``at``: the index in `places` of the current hunk, None for no current hunk.
     """
 
     calls: tuple[PendingCall, ...] = ()
@@ -65,7 +65,7 @@ class HunkReview(NamedTuple):
         return sum(each.taken for each in self.reviews.values())
 
     def move(self, step: int) -> HunkReview:
-        """Return the review at the hunk ``step`` further, or at none if that is out of range."""
+        """Return the review moved by ``step`` hunks, without a current hunk if out of range."""
         at = (self.at if self.at is not None else -1) + step
         return self._replace(at=at if 0 <= at < len(self.places) else None)
 
@@ -78,9 +78,11 @@ class HunkReview(NamedTuple):
         return self._with(call, review).move(1)
 
     def comment(self, typed: str, texts: Catalogue) -> HunkReview:
-        """Return the review with a comment.
+        """Return the review with a comment on a line of the current call.
 
-        - ``typed``: the number of a line, then the comment.
+
+        - ``typed``: the number of a line, then the comment. The word ``old`` before the number means the old
+          text.
         - ``texts``: the catalogue for errors.
 
         Raises `UnusableComment`.
@@ -102,8 +104,10 @@ class HunkReview(NamedTuple):
             raise UnusableComment(texts("watch.hunk.too_much", **most)) from error
 
     def lines(self) -> list[tuple[str, int, str]]:
-        """Return the lines of the current hunk and those around it: kind (``added``, ``removed``, ``same``),
-        number and text."""
+        """Return the lines of the current hunk, with `_CONTEXT` lines around it.
+
+        The parts of a line are its kind (``added``, ``removed``, ``same``), number and text.
+        """
         call, index = self._current_hunk()
         review = self.reviews[call]
         hunk, old, new = review.hunks[index], split_lines(review.before), split_lines(review.after)
@@ -118,7 +122,7 @@ class HunkReview(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The path that the call of the current hunk would write to. Not sanitized."""
+        """The path of the current hunk's proposed write. Not sanitized."""
         return self.paths[self._current_hunk()[0]]
 
     @property
@@ -131,7 +135,7 @@ class HunkReview(NamedTuple):
         """Return the decisions on all calls.
 
         - ``words``: the catalogue for messages to agents.
-        - ``approved``: approve the taken hunks; otherwise reject all calls.
+        - ``approved``: whether to approve the taken hunks. Otherwise all calls are rejected.
         - ``reason``: the reason for a rejection.
         """
         if not approved:

@@ -1,4 +1,4 @@
-"""Changes between two models as lines: each need once, and the agents that began or ended."""
+"""News as lines: the changes of needs, agents and tasks between two models."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from watchroom_cli.plain.sentences import end_sentence, need_sentence, shorten, 
 
 Identity = tuple[NeedKind, str, int]
 EXPIRES_SOON_SECONDS: Final = 30
-"""Seconds before a need's deadline at which it is announced again."""
+"""Seconds before a need's deadline when the need is announced again."""
 _SECOND: Final = 1_000_000_000
 
 
@@ -30,7 +30,7 @@ class Announcement(NamedTuple):
 
 
 class News:
-    """Compares each model with the one before it. Each line is announced once."""
+    """Compares each model with the previous model. Each change is announced once."""
 
     def __init__(self, texts: Catalogue) -> None:
         self._texts = texts
@@ -46,13 +46,13 @@ class News:
         return [*self._needs(model, now)]
 
     def advance(self, model: Model, now: int) -> list[Announcement]:
-        """Return the changes in ``model``, oldest first."""
+        """Return the changes since the previous model, oldest first."""
         lines = [*self._agent_changes(model, now), *self._task_changes(model), *self._needs(model, now)]
         self._remember(model)
         return sorted(lines, key=lambda each: each.time)
 
     def mark_settled(self, need: Need) -> None:
-        """Do not announce the end of ``need``, because it was settled and announced here."""
+        """Do not announce the end of ``need``, which was settled and announced here."""
         self._settled.add(need.identity)
 
     def _remember(self, model: Model) -> None:
@@ -63,13 +63,13 @@ class News:
         current = {need.identity: need for need in urgent_needs(model, now)}
         rows = {need.row.seq for need in current.values()}
         for identity, need in self._known.items():
-            # A row that still waits under another kind is not gone.
+            # A need that continues under another kind, with the same row, is not gone.
             if identity not in current and identity not in self._settled and need.row.seq not in rows:
                 yield Announcement(now, self._format_gone(need, model, now))
         for identity, need in current.items():
             is_soon = need.deadline is not None and need.deadline - now <= EXPIRES_SOON_SECONDS * _SECOND
             if identity not in self._known:
-                # A lost session's row may be old.
+                # The row of a lost session may be old, so announce the loss at the current time.
                 yield Announcement(
                     now if need.kind == "lost" else need.row.time, self._format_need(need, now)
                 )
@@ -120,8 +120,10 @@ class News:
 
 
 def gone_sentence(need: Need, model: Model, now: int, texts: Catalogue) -> str:
-    """Return the sentence that ``need`` no longer waits in ``model``, with the outcome if it is known.
-    Without a full stop."""
+    """Return the sentence that ``need`` is no longer open, with its outcome if known. Without a full stop.
+
+    ``model``: the current model.
+    """
     sentence = need_sentence(need, texts)
     if need.kind != "request":
         return texts("watch.gone", need=sentence)
@@ -135,8 +137,8 @@ def gone_sentence(need: Need, model: Model, now: int, texts: Catalogue) -> str:
 
 
 def _change(before: AgentView, view: AgentView) -> str:
-    """Return the agent's change to announce as one word, empty for none. Failed and lost agents are announced
-    as needs."""
+    """Return the agent's change as one word of a text key, empty for no change. Failed and lost agents are
+    announced as needs instead."""
     if before.is_lost and not view.is_lost:
         return "found"
     if view.session is None:

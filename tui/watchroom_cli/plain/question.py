@@ -1,4 +1,4 @@
-"""A need as a question: its lines, the accepted answers, and the call that each answer makes."""
+"""A need as a question: its lines, the accepted answers, and the calls that answer it."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Question(NamedTuple):
 
     - ``lead``: the lines that are always shown.
     - ``details``: the lines that are shown on request.
-    - ``keys``: the answers accepted here, besides those that every question accepts.
+    - ``keys``: the keys of the answers accepted here, besides the keys of every question.
     - ``options``: the options, which are chosen by number.
-    - ``several``: several options can be chosen.
+    - ``several``: whether several options can be chosen.
     """
 
     need: Need
@@ -58,11 +58,11 @@ class Question(NamedTuple):
     version: int = 0
     """The current version in a conflict."""
     review: HunkReview = HunkReview()
-    """The review of the writes that the calls propose."""
+    """The review of the proposed writes."""
 
 
 class UnusableAnswer(Exception):
-    """The input is not an answer. The text says what is expected."""
+    """The input is not an answer. The exception's text describes the expected input."""
 
 
 def read_question(
@@ -70,7 +70,7 @@ def read_question(
 ) -> Question:
     """Return the question for ``need``. Reads the journal.
 
-    ``begun``: the reviews of its calls that the person has begun, by id.
+    ``begun``: the unfinished reviews of its calls, by call id.
     """
     if need.kind == "request":
         return _ask_request(journal, need, texts, begun)
@@ -160,7 +160,7 @@ _KEYS: Final[Mapping[NeedAnswer, str]] = {
     "message": "w",
     "seen": "m",
 }
-"""The key to type for an answer. The other answers are numbers, or cannot be given here."""
+"""The key to type for each answer. The other answers are typed as numbers, or are not possible here."""
 
 
 def _keys(need: Need) -> tuple[str, ...]:
@@ -170,7 +170,7 @@ def _keys(need: Need) -> tuple[str, ...]:
 def _ask_request(journal: Journal, need: Need, texts: Catalogue, begun: Mapping[str, Review]) -> Question:
     asked = RequestView(need.row)
     read = read_request(journal, asked)
-    # A prompt of one line is in the sentence about the need.
+    # The sentence about the need already contains a prompt of one line.
     prompt = _indent(read.request.prompt) if read.request.prompt.strip() != need.row.message else []
     lead, details = _bound_lead(prompt, texts), prompt if len(prompt) > MAX_LEAD_LINES else []
     lead += [
@@ -196,7 +196,7 @@ def _ask_request(journal: Journal, need: Need, texts: Catalogue, begun: Mapping[
 
 
 def _review(read: RequestDetails, begun: Mapping[str, Review]) -> HunkReview:
-    """Return the review of the calls' writes. Begun reviews are kept where the text is the same."""
+    """Return the review of the proposed writes. Keep decisions of begun reviews if the text is unchanged."""
     reviews = {
         call: begun[call].carry_over(review.before, review.after, review.hunks) if call in begun else review
         for call, review in begin_reviews(read).items()
@@ -207,7 +207,7 @@ def _review(read: RequestDetails, begun: Mapping[str, Review]) -> HunkReview:
 
 
 def _ask_hunk(question: Question, review: HunkReview, texts: Catalogue) -> Question:
-    """Return the question about the current hunk of ``review``, or after the last hunk, about the whole."""
+    """Return the question about the current hunk of ``review``. Ask about all calls if no hunk is current."""
     if review.at is None:
         keys = (*_keys(question.need), "h")
         return question._replace(
@@ -228,8 +228,8 @@ def _ask_hunk(question: Question, review: HunkReview, texts: Catalogue) -> Quest
 
 
 def _taken_lines(review: HunkReview, texts: Catalogue) -> list[str]:
-    """Return lines with the number of taken hunks, and the calls that approval would reject because they
-    cannot be made in part."""
+    """Return a line with the number of taken hunks, and lines about calls that cannot be made in part.
+    Approval would reject these calls."""
     comments = sum(len(each.comments) for each in review.reviews.values())
     count = len(review.places)
     return [
@@ -242,14 +242,14 @@ def _taken_lines(review: HunkReview, texts: Catalogue) -> list[str]:
 
 
 def _bound_lead(lines: list[str], texts: Catalogue, max_lines: int = MAX_LEAD_LINES) -> list[str]:
-    """Return the first ``max_lines`` lines, and a line with the number of the others."""
+    """Return the first ``max_lines`` lines, and a line with the number of omitted lines."""
     if len(lines) <= max_lines:
         return lines
     return [*lines[:max_lines], texts("watch.more_lines", count=len(lines) - max_lines)]
 
 
 def _call_lines(read: RequestDetails, position: int, texts: Catalogue) -> tuple[list[str], list[str]]:
-    """Return the lines of a call's arguments, and of the change that it would make."""
+    """Return the lines of a call's arguments, and the lines of the proposed change."""
     call, would = read.request.calls[position], read.proposals[position]
     name = texts("watch.call", label=labels.tool_name(call.name, texts), name=call.name)
     arguments = [sanitize(name), *_indent("\n".join(argument_lines(call, would)))]
@@ -270,7 +270,7 @@ def _call_lines(read: RequestDetails, position: int, texts: Catalogue) -> tuple[
 
 
 def _details(journal: Journal, need: Need, texts: Catalogue) -> list[str]:
-    """Return the text of a message or handoff, or the difference that an unchecked write made."""
+    """Return the lines of a message or handoff, or of the change by an unchecked write."""
     row = need.row
     has_text = need.kind in ("message", "handoff", "stalled", "unchecked")
     content = find_content(journal, row) if has_text else None
@@ -305,7 +305,7 @@ def _side(name: str, row: Row | None, texts: Catalogue) -> str:
 
 
 def diff_sentences(lines: Sequence[DiffLine], texts: Catalogue) -> list[str]:
-    """Return a difference as sentences: per line its kind, its number and its text."""
+    """Return a diff as sentences: the kind, number and text of each line."""
     told = [
         texts(f"watch.diff.{line.kind}", number=line.old if line.kind == "removed" else line.new)
         + _shorten_line(line.text)
@@ -318,7 +318,7 @@ def diff_sentences(lines: Sequence[DiffLine], texts: Catalogue) -> list[str]:
 
 
 def _indent(text: str) -> list[str]:
-    """Return an agent's text indented, so that no line can pass for one of ours."""
+    """Return an agent's text indented, so that its lines cannot imitate lines of Watchroom."""
     return [f"  {_shorten_line(line)}" for line in text.split("\n", MAX_LINES)[:MAX_LINES]] if text else []
 
 

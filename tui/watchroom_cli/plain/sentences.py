@@ -1,4 +1,4 @@
-"""Needs, agents and rows as plain sentences: one subject per line, without signs. All are safe to print."""
+"""Needs, agents and rows as plain sentences, without symbols. All sentences are safe to print."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_CHARACTERS: Final = 400
 
 
 def end_sentence(text: str, texts: Catalogue) -> str:
-    """Return ``text`` with a full stop, unless it already ends a sentence."""
+    """Return ``text`` with a full stop. Add none if the text already ends a sentence."""
     return end_with(text, texts("watch.stop"))
 
 
@@ -46,7 +46,7 @@ def shorten(text: str, max_characters: int = MAX_CHARACTERS) -> str:
 
 
 def need_sentence(need: Need, texts: Catalogue) -> str:
-    """Return the sentence that says what ``need`` is about and who waits, without a full stop."""
+    """Return the sentence about ``need`` and its agent, without a full stop."""
     key = f"watch.need.{_need_name(need)}"
     sentence = texts(
         key if key in texts else "watch.need.other",
@@ -63,7 +63,7 @@ def need_sentence(need: Need, texts: Catalogue) -> str:
 
 
 def _need_name(need: Need) -> str:
-    """Return the key of the need's sentence."""
+    """Return the text key of the sentence about a need."""
     row = need.row
     if row.error == "config_invalid":
         return "config"

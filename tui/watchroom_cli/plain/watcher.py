@@ -47,25 +47,25 @@ if TYPE_CHECKING:
     from watchroom.features.alerts.sender import AlertSender
 
 PAGE_LINES: Final = 20
-"""Lines of details to print at a time."""
+"""Max lines of details to print at a time."""
 FRAME_SECONDS: Final = 0.05
-"""Seconds in which rows are collected before they are announced."""
+"""Seconds during which rows are collected before they are announced."""
 PIPE_SECONDS: Final = 1.0
-"""Seconds between checks whether a pipe still has a reader."""
+"""Seconds between checks for a lost reader of a pipe."""
 _CHUNK: Final = 2000
 
 Act = Callable[[PersonCall], Mapping[str, Json]]
-"""Makes a call as the person, and returns the tool's result."""
+"""A function that makes a call as the person, and returns the tool's result."""
 
 
 class WatchOptions(NamedTuple):
-    """How to watch.
+    """The options of a `Watcher`.
 
     - ``place``: the workspace's name.
-    - ``folder``: the workspace's folder in commands that are shown, empty for a placeholder.
+    - ``folder``: the workspace's folder in displayed commands, empty for a placeholder.
     - ``language``: the language of messages to agents about hunks.
-    - ``all_rows``: print a line for every operation.
-    - ``seconds``: the timeout, None for no timeout.
+    - ``all_rows``: whether to print a line for every operation.
+    - ``seconds``: the timeout in seconds, None for no timeout.
     """
 
     place: str
@@ -76,8 +76,11 @@ class WatchOptions(NamedTuple):
 
 
 class LineReader:
-    """Reads lines from the terminal at descriptor ``fd`` on its own thread, which ends with the process.
-    ``wake`` is called after each line."""
+    """Reads lines from the terminal on its own thread, which ends with the process.
+
+    - ``fd``: the terminal's file descriptor.
+    - ``wake``: a callback after new lines, and at the end of the input.
+    """
 
     def __init__(self, fd: int, wake: Callable[[], None]) -> None:
         self.lines: deque[str | None] = deque()
@@ -105,9 +108,8 @@ class LineReader:
 class Watcher:
     """Prints the news of ``journal`` on standard output.
 
-    - ``options``: how to watch.
-    - ``act``: makes calls as a person. With it, questions are asked on the terminal.
-    - ``alerts``: the sender of alerts, if they are sent.
+    - ``act``: makes calls as a person, None to ask no questions on the terminal.
+    - ``alerts``: the sender of alerts, None to send no alerts.
     """
 
     def __init__(
@@ -128,23 +130,23 @@ class Watcher:
         self._news = News(texts)
         self._model = Model()
         self._unannounced: list[Row] = []
-        """Rows that were read and not yet announced."""
+        """The rows that were read and not yet announced."""
         self._date = ""
         self._asked: Question | None = None
         self._shown = 0
-        """Number of detail lines that were shown."""
+        """The number of detail lines already printed."""
         self._postponed: set[Identity] = set()
         self._reviews: dict[Identity, Mapping[str, Review]] = {}
-        """The begun reviews of calls, not yet sent."""
+        """The begun reviews of calls by need and call id, not yet sent."""
         self._is_interrupted = False
-        """Whether the question was settled elsewhere: the person may already be typing an answer to it."""
+        """Whether the question was settled elsewhere. The person may already be typing an answer."""
 
     def run(self) -> None:
-        """Watch until the input ends, the person quits, the reader of the output goes, the timeout ends, or
+        """Watch until the input ends, the person quits, the output loses its reader, the timeout passes, or
         `stop` is called. Raises `JournalError`."""
         self._follow()
         if self._alerts is not None:
-            # Alerts in progress are sent and reported.
+            # Wait for alerts in progress, and report them.
             self._alerts.close()
             self._say_alerts(self._journal.now())
 
@@ -174,7 +176,7 @@ class Watcher:
         self._is_stopped = True
 
     def _find_timeout(self) -> float:
-        """Return the seconds until a deadline or the next check."""
+        """Return the seconds until the next deadline or check."""
         now = self._journal.now()
         left = [(need.deadline - now) / 1e9 for need in self._model.needs if need.deadline is not None]
         most = PRESENCE_SECONDS if sys.stdout.isatty() and self._alerts is None else PIPE_SECONDS
@@ -195,7 +197,7 @@ class Watcher:
         self._ask_next()
 
     def _advance(self) -> bool:
-        """Read and print the news. Return whether there were rows."""
+        """Read new rows and print the news. Return whether new rows were read."""
         self._read_rows()
         rows, self._unannounced = self._unannounced, []
         now = self._journal.now()
@@ -215,7 +217,7 @@ class Watcher:
         return bool(rows)
 
     def _send_alerts(self, now: int) -> None:
-        """Pass the current needs to the sender, and print what became of earlier alerts."""
+        """Pass the current needs to the sender, and print the results of earlier alerts."""
         if self._alerts is None:
             return
         self._alerts.set_needs(urgent_needs(self._model, now))
@@ -264,7 +266,7 @@ class Watcher:
         self._put(read_question(self._journal, need, self._texts, begun))
 
     def _put(self, question: Question) -> None:
-        """Ask ``question``, which is about a need or one of its hunks."""
+        """Ask ``question`` about a need or a hunk."""
         self._asked, self._shown = question, 0
         for line in question.lead:
             self._say(line)
@@ -273,7 +275,7 @@ class Watcher:
         self._say(end_sentence(keys_line(question, self._texts), self._texts))
 
     def _take_line(self, line: str | None) -> bool:
-        """Handle a typed line. Return whether to go on."""
+        """Handle a typed line. Return whether to continue."""
         if line is None or line.strip() == "q":
             return False
         key, _, text = line.strip().partition(" ")
@@ -327,7 +329,7 @@ class Watcher:
                 self._carry_out(question, call)
 
     def _show(self, question: Question) -> None:
-        """Print the next page of the details. After the last page, start again."""
+        """Print the next page of the details. Start again after the last page."""
         start = self._shown if self._shown < len(question.details) else 0
         for line in question.details[start : start + PAGE_LINES]:
             self._say(line)
@@ -347,7 +349,8 @@ class Watcher:
             self._say(self._texts("watch.all_postponed", count=len(self._postponed)))
 
     def _carry_out(self, question: Question, call: PersonCall) -> None:
-        """Make the call and print its result. Then ask the next question, or the same one again."""
+        """Make the call and print its result. Then ask the next question, or the same question again after an
+        error."""
         if self._act is None:
             raise RuntimeError("nobody is there to act")
         result = self._act(call)
@@ -363,7 +366,7 @@ class Watcher:
         self._say_if_all_are_postponed()
 
     def _say_if_gone(self, need: Need) -> None:
-        """Print that ``need`` no longer waits, if so. Called after an answer failed."""
+        """Print that ``need`` is no longer open, if so. Called after an answer failed."""
         now = self._journal.now()
         model = self._fold.model()
         if need.identity not in {each.identity for each in urgent_needs(model, now)}:

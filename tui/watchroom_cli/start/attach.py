@@ -51,7 +51,7 @@ def run_attach(args: Namespace, texts: Catalogue) -> int:
     files = ClientFiles(Path(args.project), args.client, texts)
     there = files.find_attached(root)
     agents = there.agents if agent in there.agents else (*there.agents, agent)
-    # Attaching another agent must not weaken the others' setting.
+    # Attaching another agent must not weaken the setting of attached agents.
     is_strict = args.strict or (there.is_strict and agents != there.agents)
     hook = hook_program(root, args.client, core_texts(language))
     wanted = build_configuration(args.client, hook, AttachedAs(root, agents, is_strict))
@@ -76,7 +76,7 @@ def _attach_repository(args: Namespace, place: RepositoryPlace, texts: Catalogue
     files = repository_files(args.client, place, texts)
     if files.find_attached(root).agents:
         raise WrongUsage(texts("cli.attach.named", client=args.client))
-    # A client applies its personal files in every folder, so the hooks name their repository.
+    # The hooks name their repository, because a client applies its personal files in every folder.
     common = os.path.realpath(place.common) if files.is_shared else ""
     hook = hook_program(root, args.client, core_texts(args.language), common)
     wanted = build_configuration(args.client, hook, AttachedAs(root, (), args.strict))
@@ -122,7 +122,7 @@ def _report_detached(client: str, written: Sequence[Path], texts: Catalogue) -> 
 
 
 def detach_repository(client: str, folder: str, texts: Catalogue) -> list[Path]:
-    """Remove the hooks without an agent's name from the personal files, for the repository around ``folder``.
+    """Remove the hooks without an agent's name for the repository around ``folder`` from the personal files.
     Return the changed files. Raises `WrongUsage`, OSError."""
     place = find_repository(folder)
     if place is None or not os.path.isdir(_personal_folder(client, place)):
@@ -149,8 +149,8 @@ def detach_workspace(client: str, place: RepositoryPlace, root: str, texts: Cata
 
 
 def repository_files(client: str, place: RepositoryPlace, texts: Catalogue) -> ClientFiles:
-    """Return the personal files from which ``client`` reads hooks for all trees of the repository at
-    ``place``."""
+    """Return the files with the hooks of ``client`` for all trees of the repository ``place``. They are the
+    client's personal files if it has any."""
     support, folder = hooks_of(client), Path(_personal_folder(client, place))
     if support.personal is None:
         return ClientFiles(folder, client, texts, (support.hooks.file,))

@@ -1,4 +1,4 @@
-"""The configuration files of clients: write entries into them, and remove them byte for byte."""
+"""The configuration files of clients: write entries, and remove the entries byte for byte."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MAX_RECORD_BYTES: Final = 50_000_000
 
 
 class FileRecord(NamedTuple):
-    """A file's text before and after, None if there was no file."""
+    """A file's text before and after `attach`, None for no file."""
 
     before: str | None
     after: str | None
@@ -49,8 +49,7 @@ class AttachRecord(NamedTuple):
     - ``files``: the texts of the files, by path relative to the project's folder.
     - ``folders``: the folders that were created.
 
-    Entries are also found by their content, without the record. With it, an unchanged file is restored byte
-    for byte.
+    `detach` finds entries by their content. The record allows it to restore an unchanged file byte for byte.
     """
 
     files: Mapping[str, FileRecord] = {}
@@ -58,7 +57,7 @@ class AttachRecord(NamedTuple):
 
 
 def _record_path(project: str, client: str) -> str:
-    """Return the path of the record of ``client`` in the folder ``project``."""
+    """Return the path of the record for ``client`` in the project folder ``project``."""
     own = hashlib.sha256(os.fsencode(os.path.realpath(project))).hexdigest()[:32]
     return os.path.join(state_folder(), _RECORDS, f"{own}-{client}.json")
 
@@ -93,7 +92,7 @@ def _write_record(path: str, record: AttachRecord) -> None:
 
 
 def _remove_record(path: str) -> None:
-    """Remove the record at ``path``, if there is one. Raises OSError."""
+    """Remove the record at ``path``, if it exists. Raises OSError."""
     with suppress(FileNotFoundError):
         os.unlink(path)
 
@@ -102,9 +101,9 @@ class ClientFiles:
     """The configuration files of ``client`` in the folder ``project``.
 
     - ``names``: the files, default: all files of the client that can have our entries.
-    - ``is_shared``: the files can have entries for several workspaces, which do not affect each other.
+    - ``is_shared``: whether the files can have independent entries for several workspaces.
 
-    All files are read before one is written. Raises `WrongUsage` if a file cannot be read or parsed.
+    All files are read before any is written. Raises `WrongUsage` if a file cannot be read or parsed.
     """
 
     def __init__(
@@ -193,13 +192,13 @@ class ClientFiles:
         originals = {name: self._without_ours(name) for name in self._names}
         files = {name: self._without_ours(name, root) for name in self._names} if root else originals
         if any(files[name] != originals[name] for name in self._names):
-            # Another workspace is still attached.
+            # Keep the record, because another workspace is still attached.
             self._keep_record(originals, files, self._record.folders)
             return self._write(files)
         written = self._write(files)
         for name in self._record.folders:
             with suppress(OSError):
-                # The folder may have other files by now.
+                # The folder may contain other files by now.
                 (self._project / name).rmdir()
         _remove_record(self._record_path)
         return written
@@ -239,8 +238,8 @@ class ClientFiles:
         return fields
 
     def _without_ours(self, name: str, root: str = "") -> str | None:
-        """Return a file's text without our entries for the workspace at ``root`` (default: any), None if we
-        created the file and nothing is left."""
+        """Return a file's text without our entries for the workspace at ``root`` (default: any). None if the
+        file is missing, or if we created it and nothing is left."""
         text, known = self._there[name], self._record.files.get(name)
         if text is None:
             return None
@@ -270,7 +269,7 @@ class ClientFiles:
             raise self._unreadable(name) from error
 
     def _with_tables(self, name: str, text: str, table: Mapping[str, Json]) -> str:
-        """Return a TOML file's text with our tables at its end. Comments are kept."""
+        """Return a TOML file's text with our tables added at its end. Comments are kept."""
         try:
             for own, value in table.items():
                 added = _with_table(text, {own: value})
@@ -291,14 +290,14 @@ class ClientFiles:
 
 
 def new_files(wanted: ClientConfiguration) -> dict[str, str]:
-    """Return the text of each file of ``wanted``, as for new files."""
+    """Return the text of each file of ``wanted``, as if the file were new."""
     jsons = {name: _as_json(table) for name, table in wanted.json.items()}
     return {**jsons, **{name: _as_toml(table) for name, table in wanted.toml.items()}}
 
 
 def _with_table(text: str, table: Mapping[str, Json]) -> str | None:
-    """Return ``text`` with ``table`` at its end, None if other settings are in its place. Raises ValueError
-    if ``text`` is not TOML."""
+    """Return ``text`` with ``table`` at its end, None if other settings prevent that. Raises ValueError if
+    ``text`` is not TOML."""
     known = tomllib.loads(text)
     wanted = merge_configuration(known, table)
     if wanted == known:

@@ -1,4 +1,4 @@
-"""The commands completion and man: what shells and ``man`` read about the command line."""
+"""The commands completion and man: print shell completions and the manual page of the command line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from watchroom_cli.commands import COMMANDS
 
 _SHELLS: Final = ("bash", "zsh", "fish")
 _FOLDERS: Final = ("DIR", "OUT")
-"""Placeholders of arguments that are folders."""
+"""The placeholders of folder arguments."""
 
 
 def declare_completion(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -39,7 +39,7 @@ def run_man(args: Namespace, texts: Catalogue) -> int:
 
 
 def _build_parser(texts: Catalogue) -> ArgumentParser:
-    """Return one parser with all commands. Their modules are loaded."""
+    """Return one parser with all commands. Load the modules of the commands."""
     parser = ArgumentParser(prog="watchroom", description=texts("cli.description"))
     version = f"watchroom {__version__}"
     parser.add_argument("--version", action="version", version=version, help=texts("cli.argument.version"))
@@ -50,5 +50,5 @@ def _build_parser(texts: Catalogue) -> ArgumentParser:
         command.declare(added, texts)
         for action in added._actions:
             if isinstance(action, WorkspaceArgument) or action.metavar in _FOLDERS:
-                action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]  # how shtab is told
+                action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]  # read by shtab
     return parser

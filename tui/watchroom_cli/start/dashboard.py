@@ -1,4 +1,4 @@
-"""The command open: the dashboard."""
+"""The command open: open the dashboard."""
 
 from __future__ import annotations
 
@@ -89,15 +89,15 @@ def run_dashboard(
     initial_screen: str | None = None,
     on_app: Callable[[WatchroomApp], object] | None = None,
 ) -> int:
-    """Open the dashboard and return the exit status, which is not 0 after a crash.
+    """Open the dashboard. Return the exit status, which is not 0 after a crash.
 
     - ``root``: the workspace's folder or address.
-    - ``open_workspace``: opens the workspace to write, None to view only.
-    - ``until``: the row of the moment to show, default: now.
-    - ``initial_screen``: the screen to open, default: the remembered one.
+    - ``open_workspace``: opens the workspace for writing, None to view only.
+    - ``until``: the last row to show, default: the newest row.
+    - ``initial_screen``: the screen to open, default: the remembered screen.
     - ``on_app``: a callback that gets the app before it runs.
     """
-    # Nothing that is created before the first paint is garbage. The app enables the collector again.
+    # Objects created before the first paint are no garbage. The app enables the collector again.
     gc.disable()
     # Textual is slow to load, and the commands of this module also run without a screen.
     from watchroom_tui.app import WatchroomApp
@@ -181,7 +181,7 @@ def _check_webhook(settings: Settings, language: Language) -> None:
 
 
 def _delivering(open_workspace: Callable[[], Workspace], language: Language) -> Workspace:
-    """Open the workspace. Send its alerts, and publish its seals as the settings say."""
+    """Open the workspace. Send its alerts, and publish its seals to the places in the settings."""
     workspace = open_workspace()
     deliver_later(workspace, language)
     return workspace
@@ -193,5 +193,5 @@ def _place(root: str) -> str:
 
 
 def is_foreign(root: str) -> bool:
-    """Return whether the folder has files, but is not a workspace."""
+    """Return whether the folder ``root`` contains files, but no workspace."""
     return os.path.isdir(root) and bool(os.listdir(root)) and not os.path.exists(os.path.join(root, CONTROL))

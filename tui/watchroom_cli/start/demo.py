@@ -1,4 +1,4 @@
-"""The command demo: simulated agents at work."""
+"""The command demo: show simulated agents at work."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 DEMO_AGENTS: Final = 6
 HEADLESS_SECONDS: Final = 10.0
 REPOSITORY_DEMO: Final = "repository"
-"""The name of the scenario that is played in a git repository."""
+"""The name of the scenario in a git repository."""
 
 
 def declare_demo(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -74,8 +74,8 @@ def run_demo(args: Namespace, texts: Catalogue) -> int:
             stack.enter_context(tempfile.TemporaryDirectory(prefix="watchroom-demo-")), "calculator"
         )
         if not args.dir and args.machines > 1:
-            # If root starts the demo, the database runs as another user, who must reach its folder in here.
-            os.chmod(os.path.dirname(root), 0o711)  # noqa: S103  # to pass through, not to look
+            # The database runs as another user if root starts the demo, and must reach its folder in here.
+            os.chmod(os.path.dirname(root), 0o711)  # noqa: S103  # allows traversal, not listing
         agents = scenario.roster(count)
         address, apart = stack.enter_context(
             demo_machines(root, agents, args.machines, args.speed, scenario.second_process)
@@ -122,7 +122,7 @@ def run_demo(args: Namespace, texts: Catalogue) -> int:
 
 
 def _read_scenario(path: str | None, texts: Catalogue) -> Scenario:
-    """Return the built-in scenario named ``path`` (default: the first one), or the one in the file at
+    """Return the built-in scenario ``path`` (default: the first scenario), or the scenario in the file at
     ``path``. Raises `InvalidScenario`, and `WrongUsage` if the file cannot be read."""
     from watchroom.agents.simulation import BUILT_IN_NAMES, demo, load
 

@@ -15,11 +15,11 @@ from watchroom.kernel.checkout.location import keep_journal_address
 
 MAX_MACHINES: Final = 8
 LOST_AFTER_SECONDS: Final = 25.0
-"""Seconds until one of the machines is lost, so that people see what happens then."""
+"""Seconds until a machine is lost, to show people the loss."""
 
 
 class DemoMachines(NamedTuple):
-    """The address of the workspace, and the places of the agents outside the demo's own process."""
+    """The ``address`` of the workspace, and the ``places`` of agents outside the demo's process, by agent."""
 
     address: str
     places: dict[str, AgentPlace]
@@ -32,11 +32,11 @@ def demo_machines(
     """Distribute ``agents`` over ``count`` machines.
 
     - ``root``: the workspace's folder. The checkouts of the other machines are beside it.
-    - ``speed``: the speed of the demo.
+    - ``speed``: the speed of the demo. A faster demo loses the machine earlier.
     - ``second_process``: the agent that works in its own process on the first machine.
 
-    Each other machine is a process with a checkout, over a database that is stopped at the end. The last
-    machine is lost on the way. Raises `ExtraMissing`, `JournalError`.
+    Each other machine is a process with a checkout. The machines share a database, which is stopped at the
+    end. The last machine is lost during the demo. Raises `ExtraMissing`, `JournalError`.
     """
     here = {second_process: AgentPlace()}
     if count == 1:

@@ -35,18 +35,18 @@ _STORY_SECONDS: Final = 300.0
 
 
 class _Ending:
-    """Notifies the dashboard of the remaining steps when the story ends. The message also stays in the
-    journal."""
+    """Notifies the dashboard of the remaining steps when the story ends. The journal also contains the
+    message."""
 
     def __init__(self) -> None:
         self._app: WatchroomApp | None = None
 
     def show_in(self, app: WatchroomApp) -> None:
-        """Set the dashboard to notify."""
+        """Set the dashboard that shows the notification."""
         self._app = app
 
     def show(self, text: str) -> None:
-        """Show ``text``. Can be called from any thread."""
+        """Show ``text`` in the dashboard. Can be called from any thread but the dashboard's own."""
         app = self._app
         if app is None:
             return
@@ -57,7 +57,7 @@ class _Ending:
 
 
 def run_repository_demo(args: Namespace, texts: Catalogue) -> int:
-    """Play the story in a new repository, and return the exit status. The repository is removed at the end,
+    """Play the story in a new repository, and return the exit status. Remove the repository at the end,
     unless the person has named its folder."""
     if args.agents is not None or args.machines != 1:
         raise WrongUsage(texts("cli.demo.own_team"))
@@ -75,7 +75,7 @@ def run_repository_demo(args: Namespace, texts: Catalogue) -> int:
         if not args.dir:
             stack.callback(forget_demo, root)
         workspace = stack.enter_context(Workspace.open(root, load_story().agents, language=args.language))
-        # The clients' hooks are answered here, so this process records changes.
+        # This process records changes, because it answers the clients' hooks.
         workspace.keep()
         workspace.journal.presence.hold(resume=quote_command(["watchroom", folder]))
         ending = _Ending()
@@ -99,7 +99,7 @@ def run_repository_demo(args: Namespace, texts: Catalogue) -> int:
 
 
 def _play_headless(workspace: Workspace, simulation: RepositorySimulation, seconds: float | None) -> int:
-    """Play until the story ends, at most ``seconds`` (default: `_STORY_SECONDS`), and print its result."""
+    """Play the story for at most ``seconds`` (default: `_STORY_SECONDS`), and print the result."""
     with simulation:
         is_over = simulation.wait(_STORY_SECONDS if seconds is None else seconds)
     workspace.flush()

@@ -1,4 +1,4 @@
-"""The command lines with which hooks run this program."""
+"""The command lines of hooks that run this program."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from watchroom_cli.command import isolated_program, own_program
 
 
 def hook_program(root: str, client: str, of_core: Catalogue, common: str = "") -> HookProgram:
-    """Return how hooks run this program, independent of the client's environment.
+    """Return the program that hooks run, independent of the client's environment.
 
     - ``root``: the workspace's folder.
     - ``client``: the client's name.

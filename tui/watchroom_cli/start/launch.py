@@ -1,4 +1,4 @@
-"""The commands named after clients: start a client in this terminal, supervised."""
+"""The commands named after clients: start a supervised client in this terminal."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from watchroom.features.trees.own_trees import OwnTree
 
 _START_SECONDS: Final = 10.0
-"""Timeout for the start of the service."""
+"""Timeout for the start of the service, in seconds."""
 _TREE: Final = "--tree"
-"""The option, before the client's own arguments, that names a working tree."""
+"""The option that names a working tree. It precedes the client's own arguments."""
 
 
 def declare_client(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -39,8 +39,8 @@ def declare_client(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_client(args: Namespace, texts: Catalogue) -> int:
-    """Replace this process with the client that ``args.command`` names. Return 1 if the setup command of a
-    new working tree failed. Raises `WrongUsage`, `WatchroomError`, OSError."""
+    """Replace this process with the client named in ``args.command``. Return 1 if the setup command of a new
+    working tree failed. Raises `WrongUsage`, `WatchroomError`, OSError."""
     name: str = args.command
     support = LAUNCHED_CLIENTS[name]
     program = shutil.which(support.program)
@@ -78,18 +78,18 @@ def run_client(args: Namespace, texts: Catalogue) -> int:
 
 
 def _start_service_if_possible(root: str, texts: Catalogue) -> None:
-    """As `_start_service`. Print why it does not start."""
+    """Start the service (`_start_service`), or print the reason for a failure."""
     try:
         _start_service(root)
     except (OSError, ValueError) as error:
-        # Hooks start a service later, or work without one.
+        # Hooks start a service later, or work without a service.
         reason = (error.strerror if isinstance(error, OSError) else "") or str(error)
         print(texts("cli.launch.no_service", reason=sanitize(reason)), file=sys.stderr)
 
 
 def _take_tree(given: list[str], texts: Catalogue) -> tuple[str | None, list[str]]:
-    """Return the working tree that the first argument names, None if it names none, and the arguments of the
-    client. Raises `WrongUsage`."""
+    """Return the working tree named by the option ``--tree`` (None without it), and the client's own
+    arguments. Raises `WrongUsage`."""
     first = given[0] if given else ""
     if first.startswith(f"{_TREE}="):
         return first.removeprefix(f"{_TREE}="), given[1:]
@@ -101,9 +101,11 @@ def _take_tree(given: list[str], texts: Catalogue) -> tuple[str | None, list[str
 
 
 def _enter_tree(name: str, args: Namespace, texts: Catalogue) -> OwnTree | None:
-    """Go to the working tree ``name``, to the same folder in it if there is one. Add it if it does not exist.
-    Return None, and stay here, if its setup command failed."""
-    # Slow to load, and needed only with a tree.
+    """Change the working directory to the working tree ``name``, in the same subfolder if it exists.
+
+    Add the tree if it does not exist. Return None without changing the directory if its setup command failed.
+    """
+    # Slow to load, and needed only for a tree.
     from watchroom_cli.start.own_tree import (
         caller_of,
         is_failed,
@@ -146,12 +148,12 @@ def _build(
 def _start_service(root: str) -> None:
     """Start a service if none runs, and open the workspace at ``root`` in it. Raises OSError, ValueError."""
     with client_program.connect([*own_program()], _START_SECONDS) as connection:
-        # The answer is not read, because the first hook comes later than the workspace is open.
+        # Do not wait for the answer, because the workspace is open before the first hook.
         connection.sendall(client_program.request("GET", "/use", [("root", root)]))
 
 
 def _become(program: str, launch: Launch) -> NoReturn:
-    """Execute ``program`` in place of this one, with the default signal handlers of a shell."""
+    """Replace this process with ``program``, with the default handler of SIGPIPE."""
     sys.stdout.flush()
     sys.stderr.flush()
     with suppress(ValueError):

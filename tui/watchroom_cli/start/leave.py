@@ -1,4 +1,4 @@
-"""The command leave: stop supervising a repository, and remove Watchroom's files about it."""
+"""The command leave: stop supervising a repository, and remove Watchroom's files about the repository."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from watchroom_cli.start.repository import ask
 from watchroom_cli.start.state_files import forget_workspace, read_workspace_id
 
 _CLOSE_SECONDS: Final = 30.0
-"""Timeout for the service to close the workspace."""
+"""Timeout for an answer of the service, in seconds."""
 _RELEASE_SECONDS: Final = 5.0
-"""Seconds within which the service notices that clients have ended."""
+"""Max seconds until the service notices the end of clients."""
 _RETRY_SECONDS: Final = 0.1
 
 
@@ -75,7 +75,7 @@ def _check_idle(root: str, texts: Catalogue) -> None:
     try:
         status = json.loads(client_program.ask("GET", "/status", _CLOSE_SECONDS))
     except (OSError, ValueError):
-        # Without a service, only claims show who works.
+        # Only claims show working clients without a service.
         status = {"workspaces": []}
     for served in status["workspaces"]:
         for each in served["clients"] if served["root"] == root else []:
@@ -105,7 +105,7 @@ def _close(root: str, texts: Catalogue) -> None:
 
 
 def _remove(root: str, place: RepositoryPlace, texts: Catalogue) -> None:
-    """Remove the workspace, and this user's files about it. Raises OSError."""
+    """Remove the workspace and this user's files about the workspace. Raises OSError."""
     workspace = read_workspace_id(root)
     for path in remove_traces(os.path.dirname(root)):
         print(texts("cli.leave.removed", path=sanitize(path)))

@@ -1,4 +1,4 @@
-"""Shared by the commands that add working trees: show the progress, and print what was made."""
+"""Helpers of commands that add working trees: show the progress, and print the result."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from watchroom_cli.output.progress import progress_bar
 from watchroom_cli.start.repository import find_start, make_workspace
 
 _MAX_LINES: Final = 20
-"""Lines of a failed setup command that are printed."""
+"""Max output lines of a failed setup command to print."""
 _MAX_NAMES: Final = 10
-"""Names that are printed in one line."""
+"""Max names to print in one line."""
 
 
 @contextmanager
 def open_repository(folder: str, language: Language, texts: Catalogue) -> Iterator[Workspace]:
-    """Open the workspace of the repository around ``folder``. Create it if there is none. Raises
+    """Open the workspace of the repository around ``folder``. Create it if it does not exist. Raises
     `WrongUsage`, `WatchroomError`, OSError."""
     start = find_start(folder)
     if start is None or start.place is None:
@@ -41,15 +41,15 @@ def open_repository(folder: str, language: Language, texts: Catalogue) -> Iterat
 
 
 def caller_of(workspace: Workspace) -> CallContext:
-    """Return who runs this command: an agent, or the person."""
+    """Return the caller of this command: an agent, or the person at this machine."""
     agent = find_parent_agent(workspace.root, os.environ)
     return CallContext(agent or f"human:{name_of_this_person()}")
 
 
 @contextmanager
 def shown_progress(command: str, texts: Catalogue) -> Iterator[Listeners]:
-    """Show on standard error how far the work is, and what the setup ``command`` prints. Only a terminal gets
-    it."""
+    """Show the progress, and the output of the setup ``command``, on standard error. Show nothing unless it
+    is a terminal."""
     is_terminal = sys.__stderr__ is not None and sys.__stderr__.isatty()
     with ExitStack() as stack:
         bars: dict[Step, Callable[[int, int], None]] = {}
@@ -80,7 +80,8 @@ def shown_progress(command: str, texts: Catalogue) -> Iterator[Listeners]:
 
 
 def print_added(added: AddedTree, command: str, texts: Catalogue) -> None:
-    """Print on standard error which files a new tree got, and how its setup ``command`` ended."""
+    """Print the added and omitted files of a new tree, and a failure of its setup ``command``, on standard
+    error."""
     included = added.included
     for key, names in (
         ("copied", included.copied),
@@ -105,7 +106,7 @@ def is_failed(added: AddedTree) -> bool:
 
 
 def join_names(names: tuple[str, ...], texts: Catalogue) -> str:
-    """Return at most ten of ``names`` in one line, safe to print."""
+    """Return at most `_MAX_NAMES` of ``names`` in one line, safe to print."""
     shown = ", ".join(sanitize(each) for each in names[:_MAX_NAMES])
     more = len(names) - _MAX_NAMES
     return shown if more <= 0 else texts("cli.tree.more", names=shown, count=more)

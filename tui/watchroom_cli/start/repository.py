@@ -1,4 +1,4 @@
-"""Start to supervise a repository: ask the person, and create its workspace."""
+"""Start supervising a repository: ask the person, and create the repository's workspace."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class StartPlace(NamedTuple):
 
 
 def find_start(folder: str) -> StartPlace | None:
-    """Return the nearest workspace or repository around ``folder``, None if there is neither. A workspace
-    precedes a repository in the same folder."""
+    """Return the nearest workspace or repository around ``folder``, None if not found. A workspace precedes a
+    repository in the same folder."""
     while True:
         if is_workspace(folder):
             return StartPlace(folder, None)
@@ -51,8 +51,11 @@ def make_workspace(root: str, language: Language) -> None:
 
 
 def offer_workspace(texts: Catalogue, language: Language) -> str | None:
-    """Ask whether to supervise the repository of the working directory. Return its workspace, None if there
-    is no repository, no terminal, or the person declines. Raises `WatchroomError`, OSError."""
+    """Ask whether to supervise the repository of the working directory, and create its workspace.
+
+    Return the workspace. None without a repository or a terminal, or if the person declines. Raises
+    `WatchroomError`, OSError.
+    """
     place = find_working_repository()
     if place is None:
         print(texts("cli.begin"), file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The command resume: resume the session of an agent whose process is lost, on this machine."""
+"""The command resume: resume the session of an agent on this machine after its process is lost."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def declare_resume(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_resume(args: Namespace, texts: Catalogue) -> int:
-    """Return the exit status: 1 unless the session, or the task of its agent, is done."""
+    """Resume the session or its task. Return 1 unless the session or task is then done."""
     refuse_agents(args.dir)
     if args.checkout and not is_server_address(args.dir):
         raise WrongUsage(texts("cli.open.checkout_of_database"))
-    # Slow to load, so refusals come first.
+    # Slow to load, so loaded after the checks.
     from watchroom.agents.society.resuming import client_of, find_session, find_task
     from watchroom.errors import SessionOfClient
     from watchroom.workspace import Workspace
@@ -49,7 +49,7 @@ def run_resume(args: Namespace, texts: Catalogue) -> int:
     with Workspace.open(args.dir, create=False, scan=False, checkout=args.checkout) as workspace:
         deliver_later(workspace, args.language)
         workspace.file_watcher.subscribe()
-        # The agents of a task have no open session between two messages, but can still be resumed.
+        # Look for a task first, because its agents have no open session between two messages.
         task = find_task(workspace, args.session)
         if task is not None:
             if task.model and args.model is None:
@@ -81,7 +81,7 @@ async def _resume(
     from watchroom.features.tasks.rules import Member
 
     async with models() as model_of:
-        # All members use the same model, so any member will do.
+        # Any member is right, because all members use the same model.
         member = Member(session.agent, "", "bottom", "", "", 0, None, None)
         return await resume_session(workspace, session, model_of(member), on_start)
 

@@ -1,4 +1,4 @@
-"""Remove what this user's state folder has about a workspace that is removed."""
+"""Remove this user's state files about a removed workspace."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from watchroom_cli.arguments.time_argument import open_journal
 
 
 def read_workspace_id(place: str) -> str:
-    """Return the id of the workspace at ``place``: its folder, or its address on a server. Empty if it has
-    none, or if its journal is missing or damaged: such a workspace can be removed too."""
+    """Return the id of the workspace at ``place``: its folder, or its address on a server.
+
+    Empty if the workspace has no id, or if its journal is missing or damaged. Such a workspace can also be
+    removed.
+    """
     try:
         with closing(open_journal(place)) as journal:
             return find_id(journal)
@@ -23,7 +26,7 @@ def read_workspace_id(place: str) -> str:
 
 
 def forget_workspace(place: str, workspace: str) -> None:
-    """Remove this user's files about the workspace at ``place`` with the id ``workspace``. Raises OSError."""
+    """Remove this user's files about the workspace at ``place``. ``workspace``: its id. Raises OSError."""
     state = state_folder()
     Anchors(state, place).forget(workspace)
     EnrolmentPin(state, place).forget()

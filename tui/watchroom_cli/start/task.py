@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from watchroom.workspace import Workspace
 
 TEAM_SUFFIX: Final = "-watchroom"
-"""The suffix of the team's folder, which is beside the task's folder, out of reach of the agents'
-commands."""
+"""The suffix of the team's folder. It is beside the task's folder, where commands of agents cannot reach
+it."""
 BASE_URL: Final = "https://api.openai.com/v1"
 KEYS: Final = ("WATCHROOM_API_KEY", "OPENAI_API_KEY")
 _LIMITS: Final = ("depth", "agents", "steps")
@@ -62,14 +62,14 @@ def declare_task(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_task(args: Namespace, texts: Catalogue) -> int:
-    """Start the task, or resume the open tasks if there is no text, until they end."""
+    """Run a new task with the given text until it ends. Run the open tasks if no text is given."""
     root = _team_folder(args, texts)
     text = sys.stdin.read() if args.text == "-" else args.text
     limits = _check_arguments(args, root, text, texts)
     has_dashboard = not (args.headless or args.background)
     if has_dashboard:
         require_terminal(texts, "watchroom task --headless")
-    # Slow to load, so refusals come first.
+    # Slow to load, so loaded after the checks.
     with collector_paused():
         from watchroom.agents.society import Society, SocietyThread
         from watchroom.workspace import Workspace
@@ -83,7 +83,7 @@ def run_task(args: Namespace, texts: Catalogue) -> int:
         if options and args.base_url != BASE_URL:
             options += ["--base-url", args.base_url]
         if not workspace.journal.is_shared:
-            # The command to resume it works only on this machine, where the folder is.
+            # Only for a local journal, because the command works only on the machine with the folder.
             workspace.journal.presence.hold(
                 resume=quote_command(["watchroom", "task", "--team", root, *options])
             )
@@ -125,7 +125,7 @@ def _submit(workspace: Workspace, args: Namespace, text: str, limits: Mapping[st
 
 
 def _check_arguments(args: Namespace, root: str, text: str | None, texts: Catalogue) -> dict[str, int]:
-    """Check the arguments and return the given limits. Changes nothing. Raises `WrongUsage`,
+    """Check the arguments without changing anything. Return the given limits. Raises `WrongUsage`,
     `InvalidWorkspace`."""
     from watchroom.features.tasks.folder import check_task_folder
 
@@ -162,7 +162,7 @@ def _team_folder(args: Namespace, texts: Catalogue) -> str:
 
 
 def _unfinished(workspace: Workspace, args: Namespace, texts: Catalogue) -> list[Task]:
-    """Return the open tasks, and the ended tasks with agents still at work."""
+    """Return the open tasks, and the ended tasks with working agents. Raises `WrongUsage`."""
     found = [each for each in workspace.tasks.list() if each.status == "open" or _is_at_work(workspace, each)]
     if not found:
         raise WrongUsage(texts("cli.task.none_open"))
@@ -173,7 +173,7 @@ def _unfinished(workspace: Workspace, args: Namespace, texts: Catalogue) -> list
 
 
 def _is_at_work(workspace: Workspace, task: Task) -> bool:
-    """Return whether a session of the task has not ended."""
+    """Return whether a session of the task is open."""
     sessions = workspace.sessions
     members = workspace.members.of_task(task.id)
     return any(head.status not in ENDED for each in members for head in sessions.list(each.id))
@@ -182,7 +182,7 @@ def _is_at_work(workspace: Workspace, task: Task) -> bool:
 def open_models(
     args: Namespace, language: Language, speed: float, texts: Catalogue
 ) -> Callable[[], AbstractAsyncContextManager[Models]]:
-    """Return a function that opens the models: the same for all members, or simulated ones."""
+    """Return a function that opens the models: one model for all members, or simulated models."""
     if args.model is None:
         print(texts("cli.task.simulated"), file=sys.stderr)
 
@@ -229,7 +229,7 @@ def follow_tasks(
 
 
 def _summarize(workspace: Workspace, ended: Sequence[Task], root: str, texts: Catalogue) -> int:
-    """Print a summary of each task. Return the exit status: 0 if all are done."""
+    """Print a summary of each task. Return 0 if all tasks are done and the workspace has no problems."""
     workspace.flush()
     problems = workspace.verify()
     for task in ended:

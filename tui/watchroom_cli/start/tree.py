@@ -43,7 +43,7 @@ def declare_tree(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_tree(args: Namespace, texts: Catalogue) -> int:
-    """Return the exit status: 1 if the setup command failed, or the tree is not removed."""
+    """Return the exit status: 1 if the setup command failed, or the tree was not removed."""
     _check(args, texts)
     folder = os.path.abspath(args.dir or os.getcwd())
     with open_repository(folder, args.language, texts) as workspace:

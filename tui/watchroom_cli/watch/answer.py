@@ -52,7 +52,7 @@ def declare_answer(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_answer(args: Namespace, texts: Catalogue) -> int:
-    """Answer the request. Without an answer, print it."""
+    """Answer the request. Print it if no answer is given."""
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
         _check_options(args, texts)
         request = workspace.requests.find(args.request)

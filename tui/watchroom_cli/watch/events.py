@@ -20,12 +20,12 @@ from watchroom_cli.command import print_json_line
 from watchroom_cli.output.stream import is_output_lost
 
 _CHECK_SECONDS: Final = 1.0
-"""Seconds between checks whether the output still has a reader."""
+"""Seconds between checks for a lost reader of the output."""
 
 
 def declare_events(parser: ArgumentParser, texts: Catalogue) -> None:
     add_workspace_argument(parser, texts)
-    # Required, because lines for people may come later.
+    # Required, because a format for people may be added later.
     parser.add_argument("--json", action="store_true", required=True, help=texts("cli.events.json"))
     parser.add_argument("--after", type=int, default=0, metavar="ROW", help=texts("cli.events.after"))
     parser.add_argument("--agent", metavar="ID", action="append", help=texts("cli.events.agent"))
@@ -55,8 +55,8 @@ def run_events(args: Namespace, texts: Catalogue) -> int:
 
 
 def _read(journal: Journal, after: int, until: int | None) -> Iterator[Event]:
-    """Yield the events after row ``after`` up to row ``until``. If it is None, follow new rows until the
-    output loses its reader."""
+    """Yield the events after row ``after`` up to row ``until``. Follow new rows until the output loses its
+    reader if ``until`` is None."""
     reader = EventReader(journal)
     # Opened before the first read, so that no row in between is missed.
     with closing(journal.changes()) as changes:

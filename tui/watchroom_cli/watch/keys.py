@@ -1,4 +1,4 @@
-"""The command ``keys``, which prints the dashboard's keys."""
+"""The command keys: print the dashboard's keys."""
 
 from __future__ import annotations
 

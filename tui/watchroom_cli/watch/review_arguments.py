@@ -1,4 +1,4 @@
-"""Reviews of proposed writes as command line options: hunks and comments by number."""
+"""Options for reviews of proposed writes: hunks and commented lines by number."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def add_review_arguments(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def has_review(args: Namespace) -> bool:
-    """Return whether the options decide hunks or comment on lines."""
+    """Return whether the options take or decline hunks, or comment on lines."""
     return bool(args.take or args.decline or args.comment)
 
 
@@ -65,7 +65,7 @@ def split_call(text: str, request: Request, texts: Catalogue) -> tuple[str, str]
 def _hunks(
     given: Sequence[str], request: Request, reviews: Mapping[str, Review], texts: Catalogue
 ) -> dict[str, frozenset[int]]:
-    """Return the named hunks (indices) by call."""
+    """Return the indices of the named hunks, by call id."""
     named: dict[str, frozenset[int]] = {}
     for text in given:
         call, numbers = split_call(text, request, texts)
@@ -92,8 +92,10 @@ def _review(call: str, reviews: Mapping[str, Review], texts: Catalogue) -> Revie
 def _choose(
     review: Review, taken: frozenset[int] | None, declined: frozenset[int] | None, texts: Catalogue
 ) -> Review:
-    """Return ``review`` with these hunks taken and the others declined, or the reverse. If both are given,
-    they must cover all hunks."""
+    """Return ``review`` with the hunks ``taken`` or ``declined``. The other hunks get the reverse.
+
+    Each hunk must be in one of the two sets if both are given. Raises `WrongUsage`.
+    """
     everything = frozenset(range(len(review.hunks)))
     if taken is not None and declined is not None and (taken & declined or taken | declined != everything):
         unclear = (taken & declined) or everything - taken - declined

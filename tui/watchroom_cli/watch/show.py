@@ -40,7 +40,7 @@ def run_show(args: Namespace, texts: Catalogue) -> int:
     try:
         model = read_model(journal, moment(journal, args.at, texts))
         if args.at is None:
-            # Without a moment the view is of now, because needs become urgent without a row.
+            # Show the present if no moment is given, because needs become urgent without a new row.
             model = with_presences(model, journal.presence.all, own_folder(journal, args.dir))
             model = model._replace(time=journal.now())
     finally:

@@ -1,4 +1,4 @@
-"""The command stop: pause or end agents, and print for each the proof that it has stopped."""
+"""The command stop: pause or end agents, and print a proof for each stopped agent."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def declare_stop(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_stop(args: Namespace, texts: Catalogue) -> int:
-    """Return the exit status: 1 if an agent is not proven to have stopped."""
+    """Return the exit status: 1 if a stop is not proven, or the call is refused."""
     if bool(args.agent) + args.all + args.release != 1:
         raise WrongUsage(texts("cli.stop.which"))
     person = args.person or name_of_this_person()

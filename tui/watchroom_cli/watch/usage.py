@@ -1,4 +1,4 @@
-"""The command usage: the tokens that agents used, and their cost."""
+"""The command usage: print the tokens that agents used, and the cost."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ FormatTime: TypeAlias = Callable[[int], str]
 
 
 def view_of(model: Model, view: str, texts: Catalogue, time: FormatTime) -> Table:
-    """Return the table of a view, which is one of `VIEWS`. ``time`` formats nanoseconds since the epoch."""
+    """Return the table of a view in `VIEWS`. ``time``: formats nanoseconds since the epoch."""
     return _MAKERS[view](model, texts, time)
 
 
@@ -121,7 +121,7 @@ def _documents(model: Model, texts: Catalogue, time: FormatTime) -> Table:
 
 
 def _boards(model: Model, texts: Catalogue, time: FormatTime) -> Table:
-    # Imported here, because the other views need not load the package of boards.
+    # Imported here, because only this view needs the package of boards.
     from watchroom_tui.formatters.board_tree import board_tree
 
     return [
@@ -170,7 +170,7 @@ def _sessions(model: Model, texts: Catalogue, time: FormatTime) -> Table:
 
 
 def _status(status: str, *, is_lost: bool) -> str:
-    """Return the status, or `NOT_SEEN_ALIVE`."""
+    """Return the status, or `NOT_SEEN_ALIVE` for a lost agent or task."""
     return NOT_SEEN_ALIVE if is_lost else status
 
 

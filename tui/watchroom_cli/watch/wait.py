@@ -1,4 +1,4 @@
-"""The command wait: wait until an agent waits for a person, is idle, or has ended."""
+"""The command wait: wait until an agent needs a person, is idle, or has ended."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from watchroom_cli.arguments.workspace_argument import add_workspace_argument
 from watchroom_cli.command import print_json
 
 TIMED_OUT: Final = 124
-"""The exit status after the timeout, as for timeout(1)."""
+"""The exit status after the timeout, like timeout(1)."""
 _BATCH_SECONDS: Final = 0.05
-"""Seconds in which rows are collected before the state is derived again."""
+"""Seconds during which rows are collected before the state is derived again."""
 _CHUNK: Final = 2000
 _ENDINGS: Final[Mapping[Ending, str]] = {
     "done": "session.status.done",
@@ -39,7 +39,7 @@ _ENDINGS: Final[Mapping[Ending, str]] = {
     "lost": "legend.agents.lost",
     "ended": "cli.wait.by_others",
 }
-"""The keys of the texts that name a session's ending."""
+"""The text key of each ending of a session."""
 
 
 def declare_wait(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -89,12 +89,12 @@ class _Waiter:
 
     @property
     def row(self) -> int:
-        """Number of the last row read."""
+        """The number of the last row read."""
         return self._fold.seq
 
     def wait(self, timeout: float | None) -> GoalState:
-        """Return the agent's state once a goal holds, or after ``timeout`` seconds (None: no timeout). Raises
-        `UnknownAgent` if the agent is not registered, and `JournalError`."""
+        """Wait until a goal holds, and return the agent's state. ``timeout``: seconds, None for no timeout.
+        Raises `UnknownAgent` if the agent is not registered, and `JournalError`."""
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         # Opened before the first read, so that no row in between is missed.
         with closing(self._journal.changes()) as changes:
@@ -112,7 +112,7 @@ class _Waiter:
                 changes.wait(max(0.0, min(BACKSTOP_SECONDS, moment, left)))
 
     def _read_rows(self) -> bool:
-        """Apply the new rows. Return whether there were any."""
+        """Apply the new rows. Return whether new rows were read."""
         before = self._fold.seq
         while rows := self._journal.rows(self._fold.seq, limit=_CHUNK):
             self._fold.apply(rows)

@@ -1,4 +1,4 @@
-"""The command watch: needs and answers as lines of text, for screen readers, pipes and logs."""
+"""The command watch: print needs and read answers as lines of text, for screen readers, pipes and logs."""
 
 from __future__ import annotations
 
@@ -53,10 +53,9 @@ def run_watch(args: Namespace, texts: Catalogue) -> int:
 
 
 def watch_folder(args: Namespace) -> int:
-    """Print the news of the workspace until the input ends or the person leaves. Return the exit status.
+    """Print the news of the workspace until the input ends or the person quits. Return the exit status.
 
-    Questions are asked at a terminal if the workspace is writable. External edits are recorded meanwhile,
-    unless the person only views.
+    Ask questions at a terminal and record external edits, if the workspace is writable and not only viewed.
     """
     with ExitStack() as stack:
         journal = stack.enter_context(closing(open_journal(args.dir)))
@@ -106,7 +105,7 @@ def _send(args: Namespace) -> int:
 
 
 def watch_files(workspace: Workspace, texts: Catalogue) -> None:
-    """Record external edits until ``workspace`` is closed. Print a line if they are found by polling."""
+    """Record external edits until ``workspace`` is closed. Print a line if polling finds them."""
 
     def show(mode: WatchMode) -> None:
         if mode == "polling":
@@ -118,7 +117,7 @@ def watch_files(workspace: Workspace, texts: Catalogue) -> None:
 
 
 def is_interactive() -> bool:
-    """Return whether a person at a terminal reads the output and can answer."""
+    """Return whether standard input and output are a terminal, so that a person can answer."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
@@ -132,8 +131,8 @@ def watch_plainly(
     """Print the news of ``journal`` as lines, and return the exit status.
 
     - ``root``: the workspace's folder or address.
-    - ``workspace``: the open workspace. With it, questions are asked at a terminal.
-    - ``alerts``: a sender of alerts. With it, the watch ends on SIGTERM.
+    - ``workspace``: the open workspace for answers, None to ask no questions.
+    - ``alerts``: a sender of alerts, default: none. A watch with a sender ends on SIGTERM.
 
     Raises `InvalidAgentId` if the person's name is invalid.
     """

@@ -45,7 +45,7 @@ def run_web(args: Namespace, texts: Catalogue) -> int:
         print(texts("cli.web.serving", url=url), flush=True)
 
     WebDashboard(
-        # exec, so that the server's child is the dashboard and not a shell.
+        # exec, so that the dashboard replaces the shell as the server's child process.
         f"exec {shlex.join(command)}",
         listener,
         secrets.token_urlsafe(24),

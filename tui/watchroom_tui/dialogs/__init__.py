@@ -1,1 +1,1 @@
-"""Modal screens: questions, inputs and details over a screen."""
+"""Modal screens above the current screen: questions, inputs and details."""

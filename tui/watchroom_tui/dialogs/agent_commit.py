@@ -1,5 +1,5 @@
-"""Commit or try the work of one agent without the work of others: the plan and the difference, then the
-message or the command."""
+"""Commit or try the work of one agent without the work of other agents. First show the plan and the
+difference, then ask for the message or the command."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from watchroom.workspace import Workspace
 
 _MOST_LINES: Final = 400
-"""Max lines of one difference."""
+"""Maximum number of lines of one difference."""
 _SHELL: Final = ("/bin/sh", "-c")
 _STYLES: Final = {"+": "added", "-": "removed", "@": "header-line"}
 
 
 class CommitChoice(NamedTuple):
-    """What a person chose, and its plan as it was shown.
+    """The choice of a person, with the plan as displayed.
 
-    - ``branch``: None for the checked-out one.
-    - ``tries``: whether the work is tried before it is committed.
+    - ``branch``: the new branch, None for the checked-out branch.
+    - ``tries``: whether to try the work before the commit.
     """
 
     agent: str
@@ -49,7 +49,8 @@ class CommitChoice(NamedTuple):
 
 
 class AgentCommitDialog(SheetDialog):
-    """Shows the plan of a commit of one of ``agents`` in ``tree``. Afterwards `choice` is what was chosen."""
+    """Dialog with the plan to commit the work of one of ``agents`` in ``tree``. `choice` is the choice of the
+    person."""
 
     BINDINGS = bindings("agent_commit")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("agent_commit", "confirm")
@@ -71,17 +72,17 @@ class AgentCommitDialog(SheetDialog):
         return action != "step_agent" or len(self._agents) > 1
 
     def action_step_agent(self, step: int) -> None:
-        """Show the plan of the agent before or after this one."""
+        """Show the plan of the next agent (1) or the previous agent (-1)."""
         self._at = (self._at + step) % len(self._agents)
         self.load()
 
     def action_flip_branch(self) -> None:
-        """Commit onto the checked-out branch, or onto a new one."""
+        """Switch between the checked-out branch and a new branch."""
         self._is_here = not self._is_here
         self.load()
 
     def action_try_work(self) -> None:
-        """Run a command on the work that is shown."""
+        """Close the dialog to run a command on the shown work."""
         if self.choice is not None:
             self.choice = self.choice._replace(tries=True)
             self.dismiss(True)
@@ -92,7 +93,7 @@ class AgentCommitDialog(SheetDialog):
 
     @work(exclusive=True, group="plan")
     async def load(self) -> None:
-        """Plan, and show what would be committed."""
+        """Plan the commit, and show its changes."""
         app, texts = self.dashboard, self.dashboard.texts
         self.choice = None
         workspace = await app.wait_for_workspace()
@@ -131,7 +132,8 @@ class AgentCommitDialog(SheetDialog):
 
 
 def plan_lines(plan: CommitPlan, before: dict[str, bytes | None], texts: Catalogue) -> list[Line]:
-    """Return ``plan`` for people: the files, what is left out and why, then how each file changes."""
+    """Return the displayed lines of ``plan``: the files, the blocked files with reasons, then the difference
+    of each file."""
     lines: list[Line] = [[]]
     for each in plan.files:
         kind = "D" if each.state is None else "A" if before.get(each.path) is None else "M"
@@ -156,7 +158,7 @@ def _difference(before: bytes, after: bytes, texts: Catalogue) -> list[Line]:
 
 
 async def commit_agent(app: Dashboard, tree: Tree, agents: Sequence[str], agent: str) -> None:
-    """Show the work of ``agent`` in ``tree``, and commit or try it if the person chooses so. Await it in a
+    """Show the work of ``agent`` in ``tree``, and commit or try it if the person confirms. Await this in a
     worker."""
     dialog = AgentCommitDialog(tree, agents, agent, app.texts)
     if not await app.push_screen_wait(dialog) or dialog.choice is None:
@@ -166,7 +168,7 @@ async def commit_agent(app: Dashboard, tree: Tree, agents: Sequence[str], agent:
 
 
 async def _commit(app: Dashboard, tree: Tree, choice: CommitChoice) -> None:
-    """Ask for the message of the commit, and make it."""
+    """Ask for a message, and make the commit."""
     texts = app.texts
     place = sanitize(choice.branch or tree.branch or tree.head[:12])
     title = texts("commit_agent.onto", agent=sanitize(choice.agent), branch=place)
@@ -192,7 +194,7 @@ async def _commit(app: Dashboard, tree: Tree, choice: CommitChoice) -> None:
 
 
 async def _try(app: Dashboard, tree: Tree, agent: str) -> bool:
-    """Ask for a command, run it on the work of ``agent``, and show how it ended. Return whether the person
+    """Ask for a command, run it on the work of ``agent``, and show the outcome. Return whether the person
     wants to commit now."""
     texts, name = app.texts, sanitize(agent)
     key = f"try {tree.id}"
@@ -217,7 +219,7 @@ async def _try(app: Dashboard, tree: Tree, agent: str) -> bool:
     said = texts("cli.try.timeout") if status is None else str(status)
     ended = texts("commit_agent.tried", agent=name, status=said, seconds=f"{seconds:.1f}")
     if len(app.screen_stack) > 1:
-        # Something else has the keys.
+        # Another dialog has the focus.
         app.show_message(ended, "information" if status == 0 else "error")
         return False
     lines: list[Line] = [[Span(f" {each}")] for each in sanitize_lines(str(result["output"]).rstrip())]
@@ -228,6 +230,6 @@ async def _try(app: Dashboard, tree: Tree, agent: str) -> bool:
 
 
 def _last_command(tried: Row | None) -> str:
-    """Return the command of the newest try, as a person wrote it. Empty if there is none."""
+    """Return the command of the newest try, as a person wrote it. Empty without a try."""
     words = () if tried is None else read_try(tried).command
     return words[-1] if words[:-1] == _SHELL else shlex.join(words)

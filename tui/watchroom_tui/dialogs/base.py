@@ -1,4 +1,4 @@
-"""The bases of all dialogs, and of dialogs that only show something."""
+"""Base classes of dialogs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ModalDialog(ModalScreen[Result], WorkerScreen[Result]):
 
     CSS_PATH = Path(__file__).with_name("dialogs.tcss")
     SCOPES: ClassVar[tuple[Scope, ...]] = ()
-    """The scopes of the keys that work in it, which its lower edge shows."""
+    """The key scopes of the dialog. Its lower edge shows these keys."""
 
     @property
     def dashboard(self) -> Dashboard:
@@ -40,7 +40,7 @@ class ModalDialog(ModalScreen[Result], WorkerScreen[Result]):
 
 
 class Dialog(ModalDialog[None]):
-    """Base of dialogs that only show something. Esc or a click outside closes them."""
+    """Base of read-only dialogs. Esc or a click outside closes the dialog."""
 
     BINDINGS = bindings("dialog")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("dialog",)
@@ -54,16 +54,16 @@ class Dialog(ModalDialog[None]):
 
 
 class LinesDialog(Dialog):
-    """Base of dialogs that show lines, which subclasses make."""
+    """Base of dialogs that show lines of text. Subclasses create the lines."""
 
     TITLE_KEY: ClassVar[str]
-    """The key of the title."""
+    """The text key of the title."""
 
     def compose(self) -> ComposeResult:
         yield TextPane(title=self.TITLE_KEY, empty="empty.detail", id="detail", classes="pane")
 
     def show_lines(self, lines: Sequence[Line]) -> None:
-        """Show ``lines``. Does nothing after the dialog is closed."""
+        """Show ``lines``. Do nothing if the dialog is closed."""
         texts = self.dashboard.texts
         title = f"{texts(self.TITLE_KEY)} · {texts('help.close')}"
         for view in self.query(TextPane):

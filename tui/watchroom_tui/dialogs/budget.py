@@ -1,4 +1,4 @@
-"""Set a budget: for whom, of what, and how much."""
+"""Set a budget: owner, measure and amount."""
 
 from __future__ import annotations
 
@@ -29,19 +29,20 @@ from watchroom_tui.widgets.item_list import ItemList
 from watchroom_tui.widgets.line_widget import content
 
 _SUGGESTED: Final[dict[Measure, float]] = {"cost": 20, "tokens": 1_000_000, "seconds": 3600, "steps": 200}
-"""The amounts to suggest where nothing is set."""
+"""The amounts to suggest for unset budgets."""
 _MAX_CHARACTERS: Final = 20
 
 
 class BudgetOwner(NamedTuple):
-    """The owner of a budget. ``name``: the agent or task, empty for the team or for each of ``scope``."""
+    """The owner of a budget. ``name``: the agent or task. Empty for the team, or for each agent, session or
+    task in ``scope``."""
 
     scope: BudgetScope
     name: str = ""
 
 
 class BudgetSetting(NamedTuple):
-    """A budget to set. ``most``: None removes it."""
+    """A budget to set. ``most``: the limit, None to remove the budget."""
 
     owner: BudgetOwner
     measure: Measure
@@ -49,10 +50,10 @@ class BudgetSetting(NamedTuple):
 
 
 class BudgetKnown(NamedTuple):
-    """What is known of a budget.
+    """The usage and limit of a budget.
 
-    - ``used``: None if it is not counted, or if no token has a known price.
-    - ``most``: None if there is none.
+    - ``used``: the usage, None if it is not counted or if no token has a known price.
+    - ``most``: the limit, None without a limit.
     - ``unpriced``: the number of tokens whose cost is missing in ``used``.
     """
 
@@ -62,15 +63,15 @@ class BudgetKnown(NamedTuple):
 
 
 def list_owners(model: Model) -> list[BudgetOwner]:
-    """Return who can have a budget: the team, each agent, session and task, then the agents and the tasks by
-    their names."""
+    """Return the possible owners of budgets: the team, each agent, each session and each task, then single
+    agents and tasks by name."""
     every = [BudgetOwner("team"), BudgetOwner("agent"), BudgetOwner("session"), BudgetOwner("task")]
     agents = [BudgetOwner("agent", view.agent.id) for view in model.agents]
     return [*every, *agents, *(BudgetOwner("task", task.id) for task in model.tasks)]
 
 
 def find_known(model: Model, owner: BudgetOwner, measure: Measure) -> BudgetKnown:
-    """Return what the model has of a budget."""
+    """Return the usage and limit of a budget in ``model``."""
     total = find_usage(model, owner)
     for use in model.budgets:
         if (use.budget.scope, use.budget.name, use.budget.measure) == (owner.scope, owner.name, measure):
@@ -86,7 +87,7 @@ def find_known(model: Model, owner: BudgetOwner, measure: Measure) -> BudgetKnow
 
 
 def find_usage(model: Model, owner: BudgetOwner) -> UsageTotal | None:
-    """Return the usage of ``owner``, None for owners of several budgets."""
+    """Return the usage of ``owner``, or None if ``owner`` means several agents, sessions or tasks."""
     if owner.scope == "team":
         return model.usage.team
     if not owner.name:
@@ -96,13 +97,13 @@ def find_usage(model: Model, owner: BudgetOwner) -> UsageTotal | None:
 
 
 def find_measure(model: Model, owner: BudgetOwner) -> Measure:
-    """Return the measure to begin with: tokens if no price is known, because a budget in dollars limits
-    nothing then."""
+    """Return the initial measure: tokens if no price is known, because a budget in dollars would then limit
+    nothing."""
     return "tokens" if (find_usage(model, owner) or model.usage.team).known_cost is None else "cost"
 
 
 def suggest_amount(measure: Measure, known: BudgetKnown) -> float:
-    """Return the amount to suggest: the present limit, else a usual one of at least twice the use."""
+    """Return the amount to suggest: the current limit, else a default of at least twice the usage."""
     if known.most is not None:
         return known.most
     amount = _SUGGESTED[measure]
@@ -112,13 +113,14 @@ def suggest_amount(measure: Measure, known: BudgetKnown) -> float:
 
 
 def parse_amount(text: str) -> float | None:
-    """Return the amount in ``text``, such as ``$2.50`` or ``500,000``. Raises ValueError."""
+    """Return the amount in ``text``, such as ``$2.50`` or ``500,000``, or None if ``text`` is empty. Raises
+    ValueError."""
     bare = text.strip().lstrip("$").replace(",", "").replace("_", "")
     return float(bare) if bare else None
 
 
 class OwnerList(ItemList[BudgetOwner]):
-    """Who can have a budget, each with what is set and used of a measure."""
+    """List of the possible owners of budgets, with the limit and usage of one measure."""
 
     COLUMNS: ClassVar = (
         Column(least=8, most=40, cut="middle"),
@@ -135,7 +137,7 @@ class OwnerList(ItemList[BudgetOwner]):
         return item
 
     def owner_name(self, owner: BudgetOwner) -> str:
-        """Return whose budget it is, in words."""
+        """Return the displayed name of ``owner``."""
         if not owner.name:
             return texts_of(self)(f"budget.{owner.scope}")
         return sanitize(self._task_titles.get(owner.name, owner.name))
@@ -159,10 +161,10 @@ class OwnerList(ItemList[BudgetOwner]):
 
 
 class BudgetDialog(ModalDialog[BudgetSetting | None]):
-    """A form: the owner, the amount, the measure. Enter sets the budget from every field.
+    """Form for a budget: owner, amount and measure. Enter submits the form from every field.
 
     - ``model``: the agents, tasks, budgets and usage.
-    - ``owner``, ``measure``: selected at first.
+    - ``owner``, ``measure``: the initial selection.
     """
 
     BINDINGS = [*bindings("dialog"), *bindings("budget")]  # noqa: RUF012  # as textual has it
@@ -196,7 +198,7 @@ class BudgetDialog(ModalDialog[BudgetSetting | None]):
         self._suggest()
 
     def action_measure(self, step: int) -> None:
-        """Go to the next measure, or back."""
+        """Select the next measure (1) or the previous measure (-1)."""
         self._measure = MEASURES[(MEASURES.index(self._measure) + step) % len(MEASURES)]
         self._owners.measure = self._measure
         self._owners.redraw_changed()
@@ -214,7 +216,7 @@ class BudgetDialog(ModalDialog[BudgetSetting | None]):
         self._amount.border_title = content(self.dashboard.texts(f"budget.limit_{self._measure}"))
 
     def on_key(self, event: events.Key) -> None:
-        """Begin a new amount with a digit that is typed in the list."""
+        """Start a new amount if a digit is typed in the list."""
         if self._owners.has_focus and event.character is not None and event.character in "0123456789.":
             event.stop()
             event.prevent_default()
@@ -225,7 +227,7 @@ class BudgetDialog(ModalDialog[BudgetSetting | None]):
     @on(ItemList.Opened, "#owners")
     @on(Input.Submitted, "#amount")
     def set_budget(self) -> None:
-        """End with the budget, or show why the amount is invalid."""
+        """Close the dialog with the budget, or show that the amount is invalid."""
         owner = self._owners.item
         if owner is None:
             return
@@ -239,7 +241,8 @@ class BudgetDialog(ModalDialog[BudgetSetting | None]):
 
 
 async def set_budget(app: Dashboard, owner: BudgetOwner | None = None) -> None:
-    """Ask for a budget, and set it. Await it in a worker. ``owner``: selected at first, default: the team."""
+    """Ask for a budget, and set it. Await this in a worker. ``owner``: the initial selection, default: the
+    team."""
     if not app.can_act:
         app.explain_read_only()
         return

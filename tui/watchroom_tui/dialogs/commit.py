@@ -1,4 +1,4 @@
-"""The changes that a merge would commit: a preview, and a dialog that asks for the message."""
+"""Dialogs for the changes of a commit: a preview, and a dialog that asks for the message."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from watchroom_tui.widgets.text_pane import TextPane
 
 
 class PreviewDialog(Dialog):
-    """What a commit would change."""
+    """Preview of the changes of a commit."""
 
     BLANK = True
 
@@ -34,14 +34,15 @@ class PreviewDialog(Dialog):
 
 
 class CommitDialog(ModalDialog[str | None]):
-    """The changes and the message. Ends with the message, or with None if the person goes back."""
+    """Dialog with the changes and the message of a commit. The result is the message, or None if the person
+    goes back."""
 
     BINDINGS = bindings("commit")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("commit",)
     BLANK = True
 
     def __init__(self, changes: Drawing, title: str, message: str) -> None:
-        """``message``: sanitized."""
+        """``message``: the initial message, sanitized."""
         super().__init__()
         self._changes = changes
         self._title = title

@@ -1,4 +1,4 @@
-"""A yes/no question before something is changed, alone or below a text."""
+"""Yes/no questions before a change, alone or below a text."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from watchroom_tui.widgets.line_widget import content
 from watchroom_tui.widgets.text_pane import TextPane
 
 _CORNERS: Final = 4
-"""Cells of a frame that its text does not use."""
+"""The number of cells of a frame that are not available for its text."""
 _DOT: Final = " · "
 
 
 class ConfirmDialog(ModalDialog[bool]):
-    """Ends with True for yes, False for no. The texts are sanitized."""
+    """Yes/no question. The result is True for yes and False for no. The texts must be sanitized."""
 
     BINDINGS = bindings("confirm")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("confirm",)
@@ -51,7 +51,8 @@ class ConfirmDialog(ModalDialog[bool]):
         self._show_question()
 
     def _show_question(self) -> None:
-        """Show the question, with the keys on the frame, or below the question if the frame is too short."""
+        """Show the question, with the keys on the frame. Show the keys below the question if the frame is too
+        narrow."""
         box = self.query_one("#question", Static)
         keys = self.key_hints()
         has_space = cell_len(keys) <= box.size.width + box.styles.padding.width - _CORNERS
@@ -64,12 +65,12 @@ class ConfirmDialog(ModalDialog[bool]):
 
 
 class SheetDialog(ConfirmDialog):
-    """A question below a text, which subclasses load."""
+    """Question below a text. Subclasses load the text."""
 
     TEXT_TITLE: ClassVar = "pane.text"
-    """The key of the title above the text."""
+    """The text key of the title above the text."""
     TEXT_MISSING: ClassVar = "empty.detail"
-    """The key of the text that is shown until the text is there."""
+    """The text key of the placeholder until the text is loaded."""
 
     def compose(self) -> ComposeResult:
         with Vertical(id="sheet"):
@@ -82,7 +83,7 @@ class SheetDialog(ConfirmDialog):
 
 
 class LinesConfirmDialog(SheetDialog):
-    """A question below ``lines``. All texts are sanitized."""
+    """Question below ``lines``. All texts must be sanitized."""
 
     def __init__(self, title: str, question: str, lines: Sequence[Line]) -> None:
         super().__init__(title, question)

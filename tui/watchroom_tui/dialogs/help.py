@@ -1,4 +1,4 @@
-"""The keys that work here, and the meanings of the signs."""
+"""Help: the keys of the current screen, and the meanings of the signs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class HelpDialog(LinesDialog):
         }
         lines: list[Line] = []
         legend = legend_lines(app.texts)
-        # Actions of this screen come first, because people open the help for them. Then come the signs.
+        # Actions of this screen come first, because people open the help for them. The signs follow.
         for scope in sorted(SCOPES, key=lambda each: (each != name, SCOPES.index(each))):
             has_trees = bool(app.model.trees)
             actions = [each for each in of_scope(scope) if has_trees or not each.in_repository]
@@ -44,7 +44,7 @@ class HelpDialog(LinesDialog):
         self.show_lines(lines)
 
     def _keys_of(self, action: Action) -> str:
-        """Return the keys of ``action``, or how to run it without any."""
+        """Return the keys of ``action``, or a hint at the palette if ``action`` has no keys."""
         app = self.dashboard
         palette = shown_key("palette", app.keymap)
         return " ".join(action.shown_keys(app.keymap)) or app.texts("help.in_palette", palette=palette)

@@ -1,4 +1,4 @@
-"""Land a working tree: show what its branch would bring, and merge it if the person agrees."""
+"""Land a working tree: preview the changes of its branch, and merge the branch after a confirmation."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class _Preview(NamedTuple):
-    """What a landing would do.
+    """Preview of a landing.
 
-    - ``changed``: the paths that it changes.
-    - ``check``: the program and arguments of the last check of a landing, empty if there was none.
+    - ``changed``: the paths that the landing changes.
+    - ``check``: the program and arguments of the last check of a landing, empty without a check.
     """
 
     plan: LandingPlan
@@ -34,7 +34,7 @@ class _Preview(NamedTuple):
 
 
 async def land_tree(app: Dashboard, tree: Tree) -> None:
-    """Show what landing ``tree`` would do, and land it if the person chooses so. Await it in a worker."""
+    """Preview the landing of ``tree``, and land ``tree`` if the person confirms. Await this in a worker."""
     texts = app.texts
     workspace = await app.wait_for_workspace()
     if workspace is None:

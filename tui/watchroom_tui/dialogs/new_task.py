@@ -1,4 +1,4 @@
-"""Start a task: its text, its folder, and who works on it."""
+"""Start a task: text, folder and model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DRAFT: Final = "new task"
 
 
 class _SpaceCheckbox(Checkbox, inherit_bindings=False):
-    """A box that only space ticks, because enter starts the task."""
+    """Checkbox that only the space key toggles, because Enter starts the task."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "toggle_button", show=False)]
     BUTTON_INNER = " "
@@ -39,8 +39,8 @@ class _SpaceCheckbox(Checkbox, inherit_bindings=False):
 
 
 class NewTaskDialog(ModalDialog[str | None]):
-    """Ends with the id of the started task, empty if it is not known yet, or with None if the person goes
-    back. A refusal is shown, and everything that was entered stays.
+    """Form for a new task. The result is the id of the started task, or None if the person goes back. The id
+    is empty if it is not known yet. The form shows a refusal, and keeps the entered values.
 
     - ``draft``: keeps the text of the task.
     - ``root``: the workspace's folder.
@@ -73,7 +73,7 @@ class NewTaskDialog(ModalDialog[str | None]):
             yield said
 
     def on_mount(self) -> None:
-        # A quick key may have closed it before the editor was there.
+        # A quick key may have closed the dialog before the editor was mounted.
         if self._text.is_attached:
             self._text.load_source(self._draft.text)
             self._text.move_cursor(self._text.document.end)
@@ -81,11 +81,11 @@ class NewTaskDialog(ModalDialog[str | None]):
 
     @on(TextArea.Changed)
     def keep(self) -> None:
-        """Keep the text at once, so that quitting asks about it."""
+        """Save the text in the draft at once, so that quitting asks about the text."""
         self._draft.text = self._text.source
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether ``action`` is possible. Enter starts the task in every field."""
+        """Return whether ``action`` is available. Enter starts the task in every field."""
         return action != "send"
 
     def action_new_line(self) -> None:
@@ -100,7 +100,7 @@ class NewTaskDialog(ModalDialog[str | None]):
 
     @work(group="new-task")
     async def begin_task(self) -> None:
-        """Start the task, and close. Or show why it cannot be started."""
+        """Start the task, and close the dialog. Show the reason if the task cannot be started."""
         app = self.dashboard
         folder, model = (self.query_one(f"#{name}", Input).value for name in ("folder", "model"))
         is_simulated = self.query_one("#simulate", Checkbox).value
@@ -126,7 +126,7 @@ class NewTaskDialog(ModalDialog[str | None]):
 
 
 async def begin_task(app: Dashboard) -> None:
-    """Ask for a task, start it in its own process, and go to it. Await it in a worker."""
+    """Ask for a task, start it in its own process, and go to it. Await this in a worker."""
     workspace = await app.wait_for_workspace()
     if workspace is None:
         app.explain_read_only()
@@ -134,7 +134,8 @@ async def begin_task(app: Dashboard) -> None:
     root = str(workspace.root)
     draft = app.drafts.find(TextDraft, _DRAFT) or TextDraft(_DRAFT, app.texts("new_task.title"))
     app.drafts.keep(_DRAFT, draft)
-    # Beside the workspace or the repository: a task's folder holds none of its files.
+    # Suggest a folder next to the workspace or repository, because a task's folder must not contain their
+    # files.
     place = repository_of(root)
     folder = f"{root if place is None else place.main}-task-{len(app.model.tasks) + 1}"
     begun = await app.push_screen_wait(NewTaskDialog(draft, root, folder))

@@ -1,4 +1,4 @@
-"""The headings of a board. The person jumps to one."""
+"""The outline of a board: its headings, to jump to."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class HeadingList(ItemList[Heading]):
 
 
 class OutlineDialog(ModalDialog[int | None]):
-    """Ends with the position of the chosen heading, or with None if the person goes back."""
+    """List of headings. The result is the position of the chosen heading, or None if the person goes back."""
 
     BINDINGS = bindings("dialog")
 
     def __init__(self, headings: Sequence[Heading], at: int) -> None:
-        """``at``: the shown position in the text."""
+        """``at``: the current position in the text."""
         super().__init__()
         self._headings = headings
         self._at = at

@@ -1,4 +1,4 @@
-"""The palette: every action of every screen."""
+"""The command palette, with the actions of all screens."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 require(CommandPalette, "_start_no_matches_countdown", "_NO_MATCHES", "_list_visible")
 
 _WORD_SCORE: Final = 100.0
-"""Added to the score of a match at the start of a word, so that it comes before fuzzy matches."""
+"""Score bonus for a match at the start of a word, above the scores of fuzzy matches."""
 _NAME_SCORE: Final = 50.0
-"""Added to the score of an action with exactly this name or synonym."""
+"""Score bonus for an action with exactly the typed name or synonym."""
 _HERE_SCORE: Final = 20.0
-"""Added to the score of an action that is possible on this screen."""
+"""Score bonus for an action that is possible on this screen."""
 _IMPOSSIBLE: Final = 0.01
-"""Factor of the score of an action of this screen that is not possible now."""
+"""Score factor for an action of this screen that is not possible now."""
 
 
 class ActionCommands(Provider):
-    """The actions, found by their names, keys and synonyms."""
+    """Search for actions by name, key and synonym."""
 
     async def discover(self) -> Hits:
         for action in list_actions(self._dashboard, self.screen):
@@ -55,7 +55,7 @@ class ActionCommands(Provider):
                 yield Hit(score, line, self._run(action), text=title)
 
     def _score(self, action: Action, query: str, score: float) -> float:
-        """Return the score of ``action``, given the ``score`` of its title; 0 if it does not match."""
+        """Return the score of ``action``, 0 without a match. ``score``: the score of the title."""
         texts = self._dashboard.texts
         names = action.synonyms(texts)
         if has_word(query, f"{self._title(action)} {names}"):
@@ -83,7 +83,7 @@ class ActionCommands(Provider):
 
 
 def list_actions(app: Dashboard, screen: Screen[object]) -> list[Action]:
-    """Return the actions of every screen, those of ``screen`` first."""
+    """Return the actions of every screen, with the actions of ``screen`` first."""
     front = app.base_screen
     here = {*OF_THE_APP, *([front.SCREEN_NAME] if front else []), *scopes_of(screen.focused)}
     actions = [each for each in ACTIONS if app.can_act or not each.acts]
@@ -94,8 +94,8 @@ def list_actions(app: Dashboard, screen: Screen[object]) -> list[Action]:
 async def run_action(app: Dashboard, action: Action) -> None:
     """Run ``action`` on its screen, or show that it is not possible now.
 
-    An action that changes the workspace is not run on an item of another screen that the person has not seen:
-    its screen opens, and a message names the key.
+    An action of another screen is not run at once if it changes the workspace, because the person has not
+    seen the affected item. Open the screen and show the key instead.
     """
     name, texts = SCREEN_OF_SCOPE.get(action.scope), app.texts
     before = app.base_screen.SCREEN_NAME if app.base_screen is not None else ""

@@ -1,4 +1,4 @@
-"""Restore an earlier version, after a look at what changes."""
+"""Restore an earlier version after a preview of the changes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from watchroom_tui.readers.comparison import compare_pair
 
 
 class RestoreDialog(SheetDialog):
-    """Commits as the person, if the file did not change meanwhile. Ends with whether it did."""
+    """Preview and restoration of the version ``wanted``, as the person. The result is whether the version was
+    restored."""
 
     TEXT_TITLE: ClassVar = "pane.diff"
     TEXT_MISSING: ClassVar = "files.comparing"
@@ -37,7 +38,7 @@ class RestoreDialog(SheetDialog):
 
     @work(exclusive=True, group="preview")
     async def load(self, notice: str) -> None:
-        """Show the changes to the wanted version, and ask. ``notice``: shown above the question."""
+        """Preview the changes, and ask for confirmation. ``notice``: a text above the question."""
         app, texts, wanted = self.dashboard, self.dashboard.texts, self._wanted
         head = await asyncio.to_thread(read_current, app.journal, wanted)
         if head is None:
@@ -73,7 +74,7 @@ class RestoreDialog(SheetDialog):
 
     @work(group="commit")
     async def commit(self, seen: Row) -> None:
-        """Roll back. If the file changed since it was shown, show it again, and ask again."""
+        """Restore the version. Show the preview and ask again if the file has changed since."""
         app, texts, wanted = self.dashboard, self.dashboard.texts, self._wanted
         result = await app.act(*self._roll_back(seen))
         if result is None:
@@ -97,7 +98,7 @@ class RestoreDialog(SheetDialog):
         self.dismiss(bool(result["success"]))
 
     def _roll_back(self, seen: Row) -> tuple[str, Mapping[str, Json]]:
-        """Return the tool that restores the version, and its arguments."""
+        """Return the name and the arguments of the tool that restores the version."""
         expected, version = seen.version, self._wanted.version
         if seen.zone == "board":
             return "whiteboard_restore", {
@@ -113,8 +114,8 @@ class RestoreDialog(SheetDialog):
 
 
 def ask_to_restore(app: Dashboard, wanted: Row, head: Row) -> None:
-    """Show what would change if ``wanted`` were restored, and ask. Or show why it cannot be. ``head``: the
-    current version."""
+    """Preview the restoration of ``wanted``, and ask for confirmation. Show the reason if it cannot be
+    restored. ``head``: the current version."""
     texts = app.texts
     if not app.can_act:
         app.explain_read_only()

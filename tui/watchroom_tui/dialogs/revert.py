@@ -1,4 +1,4 @@
-"""Take back what an agent did since a moment, after a look at what changes."""
+"""Revert the work of an agent since a moment, after a preview."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ _MARKS: Final[Mapping[PlanKind, tuple[str, str]]] = {
 PlanRevert: TypeAlias = Callable[[RevertSelection], RevertPlan]
 _MOST_PATHS: Final = 200
 _MOST_LINES: Final = 200
-"""Max lines of one difference."""
+"""Maximum number of lines of one difference."""
 
 
 class RevertSubject(NamedTuple):
-    """The work to take back.
+    """The work to revert.
 
-    - ``agent``: whose work. Empty: all agents'.
-    - ``after``: the row after which it began. None: the person chooses.
+    - ``agent``: the agent, empty for all agents.
+    - ``after``: the last row before the work. None: the person chooses.
     - ``undo``: the id of a revert to undo instead.
     """
 
@@ -57,7 +57,7 @@ class RevertSubject(NamedTuple):
 
 
 class RevertDialog(SheetDialog):
-    """Reverts what it shows, as the person. Ends with whether it did."""
+    """Preview and execution of a revert, as the person. The result is whether the revert succeeded."""
 
     BINDINGS = bindings("revert")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("revert", "confirm")
@@ -68,12 +68,12 @@ class RevertDialog(SheetDialog):
         super().__init__(texts("revert.title"), texts("revert.planning"))
         self._subject = subject
         self._step: int | None = None
-        """The shown step back. None: the first one with any work."""
+        """The shown step back. None: the first step with any work."""
         self._clean_only = False
         self._decides_all = False
-        """Whether changes without a merge screen are taken back even if others built on them."""
+        """Whether changes without a merge screen are reverted even if later changes build on them."""
         self._with_spawned = False
-        """Whether the work of spawned agents is taken back too."""
+        """Whether the work of spawned agents is reverted too."""
         self._shown: RevertSelection | None = None
 
     def on_mount(self) -> None:
@@ -82,14 +82,14 @@ class RevertDialog(SheetDialog):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         has_steps = self._subject.after is None and not self._subject.undo
-        # An undo restores what the revert took, and all agents have no others to spawn.
+        # An undo covers exactly one revert, and a revert of all agents includes spawned agents.
         has_spawned = bool(self._subject.agent) and not self._subject.undo
         hidden = {"go_back": not has_steps, "flip_spawned": not has_spawned}
         return not hidden.get(action, False)
 
     @work(exclusive=True, group="plan")
     async def load(self) -> None:
-        """Plan, show what would change, and ask."""
+        """Plan the revert, show the preview, and ask for confirmation."""
         self._shown = None
         app = self.dashboard
         workspace = await app.wait_for_workspace()
@@ -105,7 +105,7 @@ class RevertDialog(SheetDialog):
         await self._show(selection, plan)
 
     def _plan(self, plan_revert: PlanRevert) -> tuple[int, RevertSelection, RevertPlan]:
-        """Return the chosen step, or the first with any work, with its selection and plan."""
+        """Return the step with its selection and plan: the chosen step, else the first step with any work."""
         last = len(_SECONDS) - 1
         step = 0 if self._step is None else self._step
         while True:
@@ -154,7 +154,7 @@ class RevertDialog(SheetDialog):
         self.ask(question)
 
     def _moment(self, selection: RevertSelection) -> str:
-        """Return the start of ``selection``, for people."""
+        """Return the displayed start time of ``selection``."""
         row = self.dashboard.journal.row(selection.after + 1) if selection.after else None
         return local_time(row.time) if row is not None else self.dashboard.texts("revert.beginning")
 
@@ -168,17 +168,18 @@ class RevertDialog(SheetDialog):
             self.load()
 
     def action_flip_clean(self) -> None:
-        """Leave out conflicts, or include them."""
+        """Toggle whether conflicts are left out."""
         self._clean_only = not self._clean_only
         self.load()
 
     def action_flip_all(self) -> None:
-        """Take back all changes in private files and files of tasks, even if others built on them, or not."""
+        """Toggle whether all changes in private files and task files are reverted, even if later changes
+        build on them."""
         self._decides_all = not self._decides_all
         self.load()
 
     def action_flip_spawned(self) -> None:
-        """Take back the work of spawned agents too, or not."""
+        """Toggle whether the work of spawned agents is reverted too."""
         self._with_spawned = not self._with_spawned
         self.load()
 
@@ -191,7 +192,7 @@ class RevertDialog(SheetDialog):
 
     @work(group="commit")
     async def commit(self, selection: RevertSelection) -> None:
-        """Revert what was shown, and what was added since."""
+        """Revert the shown work, and any work since the preview."""
         app, texts = self.dashboard, self.dashboard.texts
         self.ask(texts("revert.working"))
         arguments: dict[str, Json] = {
@@ -216,7 +217,8 @@ class RevertDialog(SheetDialog):
 
 
 def plan_lines(plan: RevertPlan, texts: Catalogue) -> list[Line]:
-    """Return ``plan`` for people: the paths, conflicts first, then how each changes."""
+    """Return the displayed lines of ``plan``: the paths, conflicts first, then the difference of each
+    path."""
     kinds = list(_MARKS)
     order = {"conflict": 0, "clean": 1, "cannot": 2, "nothing": 3}
     planned: list[PlannedPath | PlannedItem] = [*plan.paths, *plan.items]
@@ -249,7 +251,8 @@ def _path_line(planned: PlannedPath | PlannedItem, texts: Catalogue, *, has_tree
 
 
 def _difference(planned: PlannedPath | PlannedItem) -> list[Line]:
-    """Return how the path changes. In a conflict, to the proposed text."""
+    """Return the difference between the current text and the text after the revert, or the proposed text of a
+    conflict."""
     styles = {"+": "added", "-": "removed", "@": "header-line"}
     told = sanitize_lines(diff_hunks(planned.current or "", planned.plan.proposal or ""))
     told = [*mode_change(planned), *told]
@@ -262,10 +265,9 @@ def _chosen(plan: RevertPlan, clean_only: bool) -> list[PlannedPath | PlannedIte
 
 
 def ask_to_revert(app: Dashboard, subject: RevertSubject) -> None:
-    """Show what would change if ``subject`` were taken back, and ask. Or show why it cannot be.
+    """Preview the revert of ``subject``, and ask for confirmation. Show the reason if nothing can be changed.
 
-    If the timeline shows an earlier moment, the work since that moment is taken back, and the present is
-    shown.
+    Close an open timeline. An earlier moment on the timeline is the default start of the revert.
     """
     if app.timeline is not None:
         if app.timeline.seq is not None and subject.after is None and not subject.undo:
@@ -278,7 +280,8 @@ def ask_to_revert(app: Dashboard, subject: RevertSubject) -> None:
 
 
 def ask_to_revert_row(app: Dashboard, row: Row) -> None:
-    """Ask to take back what the agent of ``row`` did from that row on. If it is a revert, ask to undo it."""
+    """Ask to revert the work of the agent of ``row``, starting with ``row``. Ask to undo the revert if
+    ``row`` is a revert."""
     if row.tool == REVERT_WORK and (row.zone == "revert" or "revert" in row.detail):
         revert = row.path if row.zone == "revert" else str(row.detail["revert"])
         ask_to_revert(app, RevertSubject(undo=revert))

@@ -28,9 +28,9 @@ from watchroom_tui.widgets.text_pane import TextPane
 from watchroom_tui.widgets.version_timeline import version_name
 
 ENDED: Final = 2
-"""The version of the row that ends a command."""
+"""The version of a row that ends a command."""
 JSON_ZONES: Final = ("session", "request", "task", "agent")
-"""The zones whose contents are records."""
+"""The zones with JSON contents."""
 
 
 class RowDialog(Dialog):
@@ -95,12 +95,12 @@ class RowDialog(Dialog):
 
 
 def _files_of(call: ClientCall) -> str:
-    """Return the files that a call wrote, and the number of unlisted ones."""
+    """Return the files that ``call`` wrote, and the number of unlisted files."""
     return ", ".join(call.paths) + (f" … +{call.left_out}" if call.left_out else "")
 
 
 def _versions(row: Row) -> str:
-    """Return the version before ``row`` and the one that it made, or a sign if it was refused."""
+    """Return the version before ``row`` and the new version, or a sign if the row was refused."""
     started = f"v{row.base}" if row.base is not None and row.base > 0 else ""
     made = "" if row.outcome == "ok" and row.version is None else version_name(row)
     return " → ".join(filter(None, (started, made)))

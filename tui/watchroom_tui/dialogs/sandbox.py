@@ -1,4 +1,4 @@
-"""Lists the kinds of sandbox on this machine, the best first, and why one does not work."""
+"""The kinds of sandbox on this machine, the best first, and the reason for each kind that does not work."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SandboxDialog(LinesDialog):
 
 
 def sandbox_text(probe: SandboxProbe, texts: Catalogue) -> str:
-    """Return the name of the best sandbox, for people."""
+    """Return the displayed name of the best sandbox."""
     best = probe.best
     return texts("sandbox.best", name=sanitize(best.name)) if best else texts("sandbox.none")
 

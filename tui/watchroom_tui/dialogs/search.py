@@ -1,4 +1,4 @@
-"""Search everything that was ever written, said or called, as the person types, and go to a hit."""
+"""Search all texts, messages and calls in the journal as the person types, and go to a hit."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from watchroom_tui.widgets.line_widget import content
 from watchroom_tui.widgets.text_pane import TextPane
 
 WORDS: Final = "search.words"
-"""The name of the remembered words among the filters."""
+"""The key of the remembered words among the filters."""
 _HITS: Final = 100
 _BEFORE: Final = 16
-"""Characters before the first match in a line of the list."""
+"""The number of characters before the first match in a line of the list."""
 _OF_PATHS: Final = frozenset({"collab", "private", "handoff", "file", "repo"})
-"""The zones whose paths need no name of the zone."""
+"""The zones with paths that are shown without the name of the zone."""
 _WIDE: Final = 100
 _AGAIN_SECONDS: Final = 1.0
 """Seconds between searches while the index is behind."""
 _SHARE: Final = 0.5
-"""The share of a core that indexing uses while somebody waits for it."""
+"""The fraction of a core for indexing while a person waits."""
 
 _SCREENS: Final[Mapping[Zone, str]] = {
     "agent": "tasks",
@@ -60,11 +60,11 @@ _SCREENS: Final[Mapping[Zone, str]] = {
 }
 """The screens for hits by zone. Other hits are shown as rows."""
 _EXACT: Final[frozenset[Zone]] = frozenset({"collab", "request"})
-"""The zones whose screens show the row itself."""
+"""The zones with screens that show the row itself."""
 
 
 class HitList(ItemList[Hit]):
-    """The hits: when, who, where, and the words within their text."""
+    """List of hits: age, actor, place, and the matched words in their context."""
 
     WRAPS = "never"
 
@@ -95,8 +95,8 @@ class HitList(ItemList[Hit]):
 
 
 class SearchDialog(ModalDialog[Hit | None]):
-    """Ends with the hit to go to, or with None if the person goes back. ``until``: the last row to search,
-    None for all."""
+    """Search field with a list of hits. The result is the hit to go to, or None if the person goes back.
+    ``until``: the last row to search, None for all rows."""
 
     BINDINGS = bindings("finding")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("finding",)
@@ -137,7 +137,7 @@ class SearchDialog(ModalDialog[Hit | None]):
 
     @work(group="indexing")
     async def index_missing(self) -> None:
-        """Index new rows, because nobody else does for a viewer."""
+        """Index new rows, because no other process indexes them for viewers."""
         try:
             await asyncio.to_thread(
                 self._index.index_missing, self.dashboard.journal, self._left, share=_SHARE
@@ -166,7 +166,8 @@ class SearchDialog(ModalDialog[Hit | None]):
 
     @work(group="searching")
     async def search_newest(self) -> None:
-        """Search for the typed words, again if they changed meanwhile. Never two searches at once."""
+        """Search for the typed words, and repeat the search if they changed meanwhile. Run one search at a
+        time."""
         while self._answered != self._asked:
             asked = self._asked
             typed = self.query_one("#words", Input).value
@@ -193,7 +194,7 @@ class SearchDialog(ModalDialog[Hit | None]):
         self.hits.border_subtitle = content(sanitize(note)) if note else None
 
     def _note(self, found: SearchResult) -> str:
-        """Return what was not searched or not shown, empty if nothing."""
+        """Return a note about rows that were not searched or not shown, or about no hits. Empty otherwise."""
         texts, notes = self.dashboard.texts, []
         if found.is_behind:
             notes.append(texts("search.behind", indexed=found.indexed, last=found.last))
@@ -225,7 +226,7 @@ class SearchDialog(ModalDialog[Hit | None]):
 
     @on(Input.Submitted, "#words")
     def action_open_hit(self) -> None:
-        """Go to the hit under the cursor, as soon as it is found."""
+        """Go to the hit under the cursor, as soon as the search is done."""
         self._opens = self._asked != self._answered
         if not self._opens:
             self._open()
@@ -243,12 +244,12 @@ class SearchDialog(ModalDialog[Hit | None]):
 
 
 def _version(hit: Hit) -> str:
-    """Return the version of ``hit``, empty if it is not in a text."""
+    """Return the displayed version of ``hit``, empty if the hit is not in a text."""
     return f" v{hit.row.version}" if hit.row.version is not None and hit.line else ""
 
 
 async def search_everything(app: Dashboard) -> None:
-    """Ask for words, and go to the hit that is chosen. Await it in a worker."""
+    """Ask for words, and go to the chosen hit. Await this in a worker."""
     root = app.root if app.workspace is None else app.workspace.root
     if root is None:
         app.show_message(app.texts("search.impossible"), "warning")
@@ -263,7 +264,7 @@ async def search_everything(app: Dashboard) -> None:
 
 
 async def _go_to(app: Dashboard, row: Row) -> None:
-    """Go to the place of ``row``. If its screen cannot show the row itself, show it above the screen."""
+    """Go to the place of ``row``. Show the row above the screen if the screen cannot show the row itself."""
     is_step = row.zone == "session" and row.version is not None
     screen = _SCREENS.get(row.zone)
     if screen is not None:

@@ -1,4 +1,4 @@
-"""Shows what proves for each agent that it has stopped."""
+"""The proof for each agent that it has stopped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COLUMNS: Final = (Column(), Column(most=30), Column())
 
 
 class StopState(NamedTuple):
-    """Whether an agent is proven to have stopped. ``how``: the proof, or what is missing."""
+    """The state of a stop of one agent. ``how``: the proof, or the reason why the proof is missing."""
 
     agent: str
     is_proven: bool
@@ -29,11 +29,11 @@ class StopState(NamedTuple):
 class StopProgress(NamedTuple):
     """The progress of a stop of all agents.
 
-    - ``agents``: the agents that were told to stop.
-    - ``refused``: why the others could not be told, by agent.
+    - ``agents``: the notified agents.
+    - ``refused``: the reason why an agent could not be notified, by agent.
     - ``root``: the workspace's folder.
-    - ``seconds``: how long the proofs are waited for.
-    - ``is_over``: whether that time is up, or all agents have stopped.
+    - ``seconds``: the timeout for the proofs in seconds.
+    - ``is_over``: whether the timeout has passed, or all agents have stopped.
     """
 
     agents: Sequence[StopState]
@@ -44,7 +44,7 @@ class StopProgress(NamedTuple):
 
     @property
     def unproven(self) -> Sequence[str]:
-        """The agents that are not proven to have stopped."""
+        """The agents without proof that they have stopped."""
         return [each.agent for each in self.agents if not each.is_proven]
 
 
@@ -65,7 +65,7 @@ class StopDialog(LinesDialog):
 
 
 def stop_lines(progress: StopProgress, texts: Catalogue) -> list[Line]:
-    """Return ``progress`` for people."""
+    """Return the displayed lines of ``progress``."""
     open_state = ("✖", "error", "stop.unproven") if progress.is_over else ("…", "warning", "stop.waiting")
     rows = [
         (*(("✓", "ok", "stop.proven") if each.is_proven else open_state), each.agent, each.how)
@@ -77,7 +77,7 @@ def stop_lines(progress: StopProgress, texts: Catalogue) -> list[Line]:
         for mark, style, key, agent, _ in rows
     ]
     shares = [min(column.most, max(width_of(row[at]) for row in cells)) for at, column in enumerate(_COLUMNS)]
-    # The proof is not padded, because padding would break it into more lines.
+    # The proof is not padded, because padding would break the proof into more lines.
     lines: list[Line] = [[]]
     for row, cell in zip(rows, cells, strict=True):
         lines.append([*align_cells(_COLUMNS, cell, shares), Span(" "), Span(sanitize(row[-1]), "dim")])

@@ -37,7 +37,7 @@ class TaskDialog(LinesDialog):
 
 
 def task_lines(task: TaskView, details: TaskDetails, texts: Catalogue) -> list[Line]:
-    """Return all details of ``task`` for people."""
+    """Return the displayed lines with all details of ``task``."""
     fields = {
         "by": task.row.actor,
         "begun": zoned_time(task.row.time),

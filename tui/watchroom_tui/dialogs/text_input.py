@@ -19,21 +19,22 @@ from watchroom_tui.widgets.editor import SourceArea
 from watchroom_tui.widgets.line_widget import content
 
 ENTER_SENDS: Final = {"send_line": True, "new_line": True, "send": False}
-"""Whether enter sends where each action is possible."""
+"""The actions of the dialog. True: available while Enter sends. False: available while Enter begins a new
+line."""
 
 
 class TextDraft:
     """An unsent text of a person.
 
     - ``key``: the key among the drafts.
-    - ``label``: what it is for.
+    - ``label``: the displayed purpose of the text.
     - ``text``: the text so far.
     """
 
     def __init__(
         self, key: str, label: str, text: str = "", *, is_wanted: Callable[[Model], bool] | None = None
     ) -> None:
-        """``is_wanted``: returns whether somebody still waits for the text, default: always."""
+        """``is_wanted``: callback that returns whether the text is still needed, default: always."""
         self.key = key
         self.label = label
         self.text = text
@@ -46,7 +47,7 @@ class TextDraft:
         return self.text != self._begun
 
     def is_unsaved(self, model: Model) -> bool:
-        """Whether the person changed the text, and somebody waits for it."""
+        """Return whether the person changed the text, and the text is still needed."""
         return self.is_begun and (self._is_wanted is None or self._is_wanted(model))
 
 
@@ -59,12 +60,13 @@ async def enter_text(
     many_lines: bool = False,
     may_be_empty: bool = False,
 ) -> str | None:
-    """Have the person edit ``draft``. Return the text, None if the person goes back. Await it in a worker.
+    """Let the person edit ``draft``. Return the text, or None if the person goes back. Await this in a
+    worker.
 
     The draft is kept among the dashboard's drafts until the caller drops it.
 
-    - ``title``, ``hint``: sanitized.
-    - ``many_lines``: whether enter begins a new line, default: it sends.
+    - ``title``, ``hint``: sanitized texts.
+    - ``many_lines``: whether Enter begins a new line. Default: Enter sends.
     - ``may_be_empty``: whether an empty text can be sent, default: no.
     """
     dashboard.drafts.keep(draft.key, draft)
@@ -76,7 +78,8 @@ async def enter_text(
 
 
 class TextInputDialog(ModalDialog[str | None]):
-    """Ends with the text, or with None if the person goes back. ``draft`` keeps the text so far."""
+    """Dialog for a text. The result is the text, or None if the person goes back. ``draft`` keeps the text so
+    far."""
 
     BINDINGS = bindings("writing")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("writing",)
@@ -101,7 +104,7 @@ class TextInputDialog(ModalDialog[str | None]):
             yield self._writer
 
     def on_mount(self) -> None:
-        # A quick key may have closed it before the editor was there.
+        # A quick key may have closed the dialog before the editor was mounted.
         if self._writer.is_attached:
             self._writer.load_source(self._draft.text)
             self._writer.move_cursor(self._writer.document.end)
@@ -109,11 +112,11 @@ class TextInputDialog(ModalDialog[str | None]):
 
     @on(TextArea.Changed)
     def keep(self) -> None:
-        """Keep the text at once, so that quitting asks about it."""
+        """Save the text in the draft at once, so that quitting asks about the text."""
         self._draft.text = self._writer.source
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether ``action`` is possible. Enter sends, or begins a new line."""
+        """Return whether ``action`` is available. Enter sends, or begins a new line."""
         return action not in ENTER_SENDS or ENTER_SENDS[action] != self._many_lines
 
     def action_new_line(self) -> None:
@@ -126,8 +129,8 @@ class TextInputDialog(ModalDialog[str | None]):
         self._once_written(self._send)
 
     def _once_written(self, act: Callable[[], None]) -> None:
-        """Call ``act`` after the keys that were pressed before. They may still wait for the editor, while a
-        key of the dialog is handled at once."""
+        """Call ``act`` after all earlier keys. Earlier keys may still be queued for the editor, while keys of
+        the dialog are handled at once."""
         self._writer.call_later(act)
 
     def _begin_line(self) -> None:

@@ -18,7 +18,8 @@ _LONGEST = 1_000
 
 
 class UnlockDialog(ModalDialog[str | None]):
-    """Ends with the passphrase, or with None if the person goes back. The texts are sanitized."""
+    """Input for a passphrase. The result is the passphrase, or None if the person goes back. The texts must
+    be sanitized."""
 
     BINDINGS = bindings("unlock")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("unlock",)

@@ -9,7 +9,7 @@ from watchroom_tui.formatters.styled_text import Line, Span
 
 _EIGHTHS: Final = " ▁▂▃▄▅▆▇█"
 _WIDEST: Final = 6
-"""Max cells of a bar."""
+"""Maximum number of cells of a bar."""
 
 
 class Bar(NamedTuple):
@@ -22,8 +22,8 @@ class Bar(NamedTuple):
 def draw_bars(bars: Sequence[Bar], width: int, height: int, scale: str) -> list[Line]:
     """Draw ``bars``, oldest first, as ``height`` lines of at most ``width`` cells.
 
-    The last line has the labels. The first line starts with ``scale``, the value of the highest bar. The
-    oldest bars are left out if there is no space.
+    The first line starts with ``scale``, the value of the highest bar. The last line has the labels. The
+    oldest bars are left out if space is short.
     """
     margin = len(scale) + 1
     rows = height - 1
@@ -42,8 +42,8 @@ def draw_bars(bars: Sequence[Bar], width: int, height: int, scale: str) -> list[
 
 
 def _cell(part: float, row: int, rows: int) -> str:
-    """Return one cell of a bar. ``part`` is its share of the highest bar, ``row`` the cell's height above the
-    line."""
+    """Return one cell of a bar. ``part`` is the bar's share of the highest bar, ``row`` the cell's height
+    above the base line."""
     eighths = round(part * rows * 8)
     if part > 0 and row == 0:
         # Small values are visible.
@@ -52,7 +52,7 @@ def _cell(part: float, row: int, rows: int) -> str:
 
 
 def _labels(shown: Sequence[Bar], step: int) -> str:
-    """Return the line of labels. A label without space is left out, the older one first."""
+    """Return the line of labels. Older labels are left out if they would overlap a newer label."""
     line = [" "] * (len(shown) * step)
     free = len(line)
     for at in range(len(shown) - 1, -1, -1):

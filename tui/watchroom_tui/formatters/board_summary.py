@@ -17,9 +17,9 @@ from watchroom_tui.presentation.sanitize import sanitize
 Kind: TypeAlias = Literal["milestone", "task", "decision", "negotiation", "risk", "problem", "log"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 MAX_LOGGED: Final = 30
-"""Max entries of logs to list, the newest ones."""
+"""Maximum number of the newest log entries to list."""
 BAR: Final = 12
-"""Max cells of a progress bar."""
+"""Maximum number of cells of a progress bar."""
 _LINE_END: Final = re.compile(rb"\r\n?|\n")
 
 DONE: Final = 100
@@ -50,7 +50,7 @@ class SummaryItem(NamedTuple):
 
 
 def summary_of(text: str, language: Language) -> list[tuple[str, int, str, str, str]]:
-    """Return the items of the board, as the fields of `SummaryItem`. Slow for a long text."""
+    """Return the items of the board as the fields of `SummaryItem`. Slow for long texts."""
     from watchroom_whiteboards.board_parser import parse_board
 
     data = text.encode()
@@ -86,7 +86,7 @@ def summary_of(text: str, language: Language) -> list[tuple[str, int, str, str, 
 
 
 def with_headings(items: Sequence[SummaryItem]) -> list[SummaryItem]:
-    """Return the items by kind, each kind below a heading with its progress."""
+    """Return the items grouped by kind. A heading with the progress is above each kind."""
     return list(_grouped(items))
 
 
@@ -99,14 +99,14 @@ def _grouped(items: Sequence[SummaryItem]) -> Iterator[SummaryItem]:
 
 
 def _progress_text(kind: Kind, items: Sequence[SummaryItem]) -> str:
-    """Return the progress in per cent, empty for a kind without progress."""
+    """Return the progress in per cent, empty for kinds without progress."""
     if kind not in ("milestone", "task"):
         return ""
     return str(round(sum(int(each.state) for each in items) / len(items)))
 
 
 def summary_lines(item: SummaryItem, width: int, texts: Catalogue) -> list[Line]:
-    """Return the item as lines of at most ``width`` cells. Long texts are wrapped, and a task's progress
+    """Return the item as lines of at most ``width`` cells. Long texts are wrapped. The progress of a task
     follows its text."""
     if item.kind != "task" or item.is_heading:
         return wrapped(_summary_line(item, width, texts), width)

@@ -17,10 +17,10 @@ from watchroom_whiteboards import Board, list_boards
 class BoardItem(NamedTuple):
     """A board and its place in the tree.
 
-    - ``board``: None for a name that no board can have. Only rows that bypass the tools have such names.
+    - ``board``: None for a name that is invalid for a board. Only rows that bypass the tools have such names.
     - ``guides``: the lines that lead to the board.
-    - ``view``: None if nothing was written.
-    - ``lease``: the row of the board's lock, which may have expired.
+    - ``view``: None if the board was never written.
+    - ``lease``: the row of the board's lock. The lock may have expired.
     """
 
     name: str
@@ -36,19 +36,19 @@ class BoardItem(NamedTuple):
         return (self.view.head.version or 0) if self.view else 0
 
     def holder(self, now: int) -> str:
-        """Return the holder of the board's lock at ``now`` (nanoseconds since the epoch), empty if there is
-        none."""
+        """Return the holder of the board's lock at ``now`` (nanoseconds since the epoch), empty if the lock
+        is free."""
         return self.lease.actor if self.lease and lease_end(self.lease) > now else ""
 
 
 def board_config(model: Model) -> Config:
-    """Return the team at the model's moment. The model does not know the language."""
+    """Return the team at the moment of the model. The model does not contain the language."""
     return Config().with_agents(view.agent for view in model.agents)
 
 
 def board_tree(model: Model) -> tuple[BoardItem, ...]:
-    """Return all boards of the team and all written boards, parents first. Names that no board can have come
-    last."""
+    """Return all boards of the team and all written boards, parents first. Names that are invalid for boards
+    come last."""
     config = board_config(model)
     written = {view.name: view for view in model.boards}
     disputed = [each.path for each in model.conflicts if each.zone == "board"]
@@ -84,7 +84,7 @@ def board_tree(model: Model) -> tuple[BoardItem, ...]:
 
 
 def _above(board: Board, config: Config) -> Board:
-    """Return a board's parent: the board of its owner's supervisor."""
+    """Return the parent of a board: the board of its owner's supervisor."""
     if board.kind == "top":
         return Board("global")
     if board.kind == "mid":

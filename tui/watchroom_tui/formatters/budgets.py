@@ -14,7 +14,8 @@ _CELLS: Final = 5
 
 
 def budget_bar(use: BudgetUse) -> Span:
-    """Return the use as a bar. It is empty only for no use, and full only for a reached budget."""
+    """Return the use as a bar. Only an unused budget has an empty bar, and only a reached budget has a full
+    bar."""
     filled = min(_CELLS, int(use.share * _CELLS + 0.5))
     if not use.is_reached:
         filled = min(filled, _CELLS - 1)
@@ -24,13 +25,13 @@ def budget_bar(use: BudgetUse) -> Span:
 
 
 def budget_style(use: BudgetUse) -> str:
-    """Return the style of a budget's use: a warning from the warning threshold on."""
+    """Return the style for the use of a budget, which is a warning from the warning threshold on."""
     return "error" if use.is_reached else "warning" if use.is_near else "dim"
 
 
 def budget_amount(use: BudgetUse, texts: Catalogue, words: Catalogue) -> str:
     """Return the used and the total amount. ``words`` is the catalogue for amounts. A ``≥`` before a cost
-    means that some tokens have no known price."""
+    means that the price of some tokens is unknown."""
     measure = use.budget.measure
     used = format_amount(words, measure, use.used)
     shown = f"≥ {used}" if measure == "cost" and use.unpriced else used
@@ -38,7 +39,8 @@ def budget_amount(use: BudgetUse, texts: Catalogue, words: Catalogue) -> str:
 
 
 def budget_percent(use: BudgetUse) -> str:
-    """Return the use in per cent, rounded down. ``<1 %`` is some use, as in `budget_bar`."""
+    """Return the use in per cent, rounded down. ``<1 %`` means that the use is above zero, as in
+    `budget_bar`."""
     percent = min(int(use.share * 100), 999)
     return "<1 %" if use.used and not percent else f"{percent} %"
 

@@ -1,4 +1,4 @@
-"""A call of a client's own tool as lines: its change, or its arguments and result. Pure."""
+"""A call of a client's own tool as lines: the changes, or the arguments and the result. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STYLES: Final = {"+": "added", "-": "removed", "@": "header-line"}
 
 
 def client_call_lines(text: ClientCallText, texts: Catalogue) -> list[Line]:
-    """Return the lines of a call's difference, or of its arguments and result if it has none."""
+    """Return the lines of a call's difference, or of its arguments and result if it has no difference."""
     if text.difference:
         # The title contains the names of the files.
         told = [line for line in sanitize_lines(text.difference) if not line.startswith(("--- ", "+++ "))]
@@ -34,14 +34,15 @@ def client_call_lines(text: ClientCallText, texts: Catalogue) -> list[Line]:
 
 
 def client_file_lines(file: ClientFile, text: ClientCallText, texts: Catalogue) -> list[Line]:
-    """Return lines with the agents that edited ``file``, and its newest edit ``text``."""
+    """Return lines with the agents that edited ``file``, and ``text``, the newest edit of the file."""
     who = ", ".join(map(sanitize, file.agents))
     about = texts("files.by_client", count=file.edits, agents=who)
     return [[Span(" "), Span(about, "dim")], [], *client_call_lines(text, texts)]
 
 
 def client_edit_lines(edits: Sequence[ClientEdit], texts: Catalogue) -> list[str]:
-    """Return one line for each of the ``edits``, safe to print."""
+    """Return one line for each of the first ``edits``, and the number of the others. The lines are safe to
+    print."""
     lines = [
         sanitize(f"{CLIENT_MARK} {each.path}  {each.agent} ×{each.times}") for each in edits[:_MAX_LISTED]
     ]

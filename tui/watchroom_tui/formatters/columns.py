@@ -15,12 +15,12 @@ _SEPARATORS: Final = "/\\_-."
 class Column(NamedTuple):
     """A column of a list.
 
-    - ``least``: min cells if space is short.
-    - ``most``: max cells.
-    - ``cut``: where texts are cut.
-    - ``grows``: the column gets the remaining cells.
-    - ``from_width``: min cells of the list. Narrower lists leave the column out.
-    - ``optional``: leave the column out unless all texts fit beside it.
+    - ``least``: minimum number of cells if space is short.
+    - ``most``: maximum number of cells.
+    - ``cut``: where long texts are cut.
+    - ``grows``: whether the column gets the remaining cells.
+    - ``from_width``: minimum number of cells of the list. Narrower lists leave the column out.
+    - ``optional``: whether to leave the column out unless all texts fit beside it.
     """
 
     least: int = 0
@@ -33,11 +33,11 @@ class Column(NamedTuple):
 
 
 def share_width(columns: Sequence[Column], needs: Sequence[int], width: int) -> list[int]:
-    """Return the cells of each column in a list of ``width`` cells. 0: the column is left out, with its
-    space.
+    """Return the number of cells of each column in a list of ``width`` cells. The number is 0 for columns
+    that are left out.
 
-    ``needs``: the width of the widest text of each column. If space is short, the widest columns shrink
-    first, so that no text is cut beside blank cells.
+    ``needs``: the width of the widest text of each column. The widest columns shrink first if space is short,
+    so that no text is cut beside blank cells.
     """
     wanted = [
         min(need, column.most) if width >= column.from_width else 0
@@ -54,7 +54,7 @@ def share_width(columns: Sequence[Column], needs: Sequence[int], width: int) -> 
         widest -= 1
         shares = [min(want, max(low, widest)) for want, low in zip(wanted, least, strict=True)]
     growing = next((at for at, each in enumerate(columns) if each.grows and shares[at]), None)
-    # One step of the loop may take a cell from several columns.
+    # Cells can be left over, because one step of the loop can shrink several columns.
     left = free - sum(shares)
     if growing is not None and left > 0:
         shares = [share + left * (at == growing) for at, share in enumerate(shares)]
@@ -78,7 +78,7 @@ def fit(text: str, width: int, align: Literal["left", "right"] = "left") -> str:
 
 def fit_path(path: str, width: int) -> str:
     """Return ``path`` in exactly ``width`` cells, cut in its middle to keep both folder and name. The name is
-    kept whole if there is space for a sign of the folder, so that names can be told apart."""
+    complete if there is space for a sign of the folder, so that names can be distinguished."""
     if cell_len(path) <= width or width < 5:
         return fit(path, width)
     tail_width = (width - 1) * 2 // 3
@@ -92,7 +92,7 @@ def fit_path(path: str, width: int) -> str:
 
 
 def format_age(then: int, now: int) -> str:
-    """Return the age as ``12 s``, ``4 m``, ``3 h``, ``2 d``. Both times are nanoseconds since the epoch."""
+    """Return the age as ``12 s``, ``4 m``, ``3 h`` or ``2 d``. Both times are nanoseconds since the epoch."""
     seconds = max(0, (now - then) // 1_000_000_000)
     for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
         if seconds >= size:
@@ -113,7 +113,7 @@ def sparkline(counts: Sequence[int], width: int) -> str:
 
 
 def size(count: int | None) -> str:
-    """Return a number of bytes as ``812 B``, ``3.4 KB``, ``1.2 MB``."""
+    """Return a number of bytes as ``812 B``, ``3.4 KB`` or ``1.2 MB``."""
     if count is None:
         return "–"
     if count < 1000:
@@ -125,8 +125,8 @@ def wrap(text: str, width: int, *, first: int | None = None) -> list[str]:
     """Split ``text`` into pieces of at most ``width`` cells, after a space if the next word fits into one
     piece. Longer words, such as paths, are split after a separator if one is near the edge.
 
-    ``first``: the width of the first piece, if it continues a line. It is then broken after any space. A
-    ``width`` below 2 leaves the text as it is.
+    ``first``: the width of the first piece, if the piece continues a line. The first piece then ends after
+    any space. Return the text in one piece if ``width`` is below 2.
     """
     if width < 2:
         return [text]
@@ -135,7 +135,7 @@ def wrap(text: str, width: int, *, first: int | None = None) -> list[str]:
     space = width if first is None else first
     is_plain = text.isascii()
     while True:
-        # Not the whole rest, because a line may be megabytes long.
+        # Only a part of the rest, because a line may be megabytes long.
         near = text[start : start + space + 1]
         if cell_len(near) <= space:
             if start + len(near) == len(text):
@@ -151,7 +151,8 @@ def wrap(text: str, width: int, *, first: int | None = None) -> list[str]:
 
 
 def _find_break(text: str, start: int, length: int, width: int, *, is_rest_of_line: bool) -> int:
-    """Return after how many of the ``length`` characters that fit from ``start`` on ``text`` is broken."""
+    """Return the length of the next piece of ``text``. ``length`` is the number of characters from ``start``
+    on that fit."""
     end = start + length
     word = text.rfind(" ", start, end) + 1 - start
     if word > 0 or is_rest_of_line:
@@ -166,6 +167,6 @@ def _find_break(text: str, start: int, length: int, width: int, *, is_rest_of_li
 
 
 def format_duration(start: int, end: int) -> str:
-    """Return the duration as ``0.4 s``, ``12 s``, ``4 m``. Both times are nanoseconds since the epoch."""
+    """Return the duration as ``0.4 s``, ``12 s`` or ``4 m``. Both times are nanoseconds since the epoch."""
     tenths = max(0, end - start) // 100_000_000
     return format_age(start, end) if tenths >= 100 else f"{tenths / 10:.1f} s"

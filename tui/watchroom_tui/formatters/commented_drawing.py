@@ -1,4 +1,4 @@
-"""A text or a difference with people's comments below the lines that they are about. Pure."""
+"""A text or a difference with comments by people, each below its line. Pure."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from watchroom_tui.presentation.sanitize import sanitize_lines
 
 _BAR: Final = "┃ "
 _SENT: Final = "✓ "
-"""Before a comment that was sent."""
+"""The mark before a sent comment."""
 
 
 class _NoteRow(NamedTuple):
-    """A line of a comment, below the row ``above`` of the drawing."""
+    """A line of a comment. ``above`` is the row of the inner drawing above the comment."""
 
     comment: TreeComment
     text: str
@@ -26,7 +26,8 @@ class _NoteRow(NamedTuple):
 
 
 class CommentedDrawing(LinedDrawing):
-    """``inner`` with ``comments``. ``old``, ``new``: the lines of HEAD and of the newest version."""
+    """The drawing ``inner`` with ``comments``. ``old`` and ``new`` are the lines of HEAD and of the newest
+    version."""
 
     def __init__(
         self, inner: LinedDrawing, comments: Sequence[TreeComment], old: Sequence[str], new: Sequence[str]
@@ -35,7 +36,7 @@ class CommentedDrawing(LinedDrawing):
         self.columns = inner.columns
         self._notes: list[_NoteRow] = []
         self._at: list[int] = []
-        """The row of each line of a comment, in order."""
+        """The row of each line of the comments, in order."""
         if comments:
             self._insert(
                 place_comments(old, [each for each in comments if each.is_old]),
@@ -58,7 +59,8 @@ class CommentedDrawing(LinedDrawing):
         return len(self.inner) + len(self._notes)
 
     def _find(self, index: int) -> tuple[int, _NoteRow | None]:
-        """The row of the inner drawing, and the line of a comment if the row is one."""
+        """Return the row of the inner drawing, and the line of a comment if the row at ``index`` is part of a
+        comment."""
         before = bisect_right(self._at, index)
         if before and self._at[before - 1] == index:
             note = self._notes[before - 1]
@@ -66,11 +68,12 @@ class CommentedDrawing(LinedDrawing):
         return index - before, None
 
     def line_at(self, index: int) -> DrawnLine | None:
-        """The line in a row, or above it in a row of a comment."""
+        """Return the line in a row, or the line above the comment for a row of a comment."""
         return self.inner.line_at(self._find(index)[0])
 
     def comment_at(self, index: int) -> TreeComment | None:
-        """The comment in a row, or the first one right below it that was not sent."""
+        """Return the comment in a row. Rows of the inner drawing have the first unsent comment directly
+        below, if any."""
         row, note = self._find(index)
         if note is not None:
             return note.comment

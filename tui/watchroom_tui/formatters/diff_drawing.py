@@ -1,6 +1,6 @@
 """The changes between two texts as rows: unified, or side by side. Pure.
 
-Rows are computed, and words compared, only when they are drawn, because texts may have ten megabytes.
+Rows are computed and words are compared only when rows are drawn, because texts can have ten megabytes.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.presentation.sanitize import sanitize
 
 CONTEXT: Final = 3
-"""Unchanged lines to show around changed ones."""
+"""Number of unchanged lines to show around changed lines."""
 
 MAX_MARKED_FRACTION: Final = 0.7
-"""Max share of changed characters in a line with marked words. In other lines no words are marked."""
+"""Maximum share of changed characters in a line with marked words. No words are marked in other lines."""
 
 SIGNS: Final = {"same": " ", "removed": "−", "added": "+"}
 
@@ -39,7 +39,7 @@ class DiffInput(NamedTuple):
 
 
 class _RowGroup(NamedTuple):
-    """Adjacent rows of one kind: their first lines and numbers of lines."""
+    """Adjacent rows of one kind: the numbers of their first lines, and their numbers of lines."""
 
     kind: Literal["hunk", "same", "changed"]
     old: int
@@ -49,7 +49,7 @@ class _RowGroup(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """A line, the line to compare it with, and its numbers (from 0)."""
+    """A line, the line to compare it with, and its numbers in both texts (from 0)."""
 
     kind: LineKind
     text: str
@@ -63,7 +63,7 @@ class _Line(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The text without its line end. Changed lines keep a carriage return, because it may be the only
+        """The text without its line end. Changed lines keep a carriage return, which can be the only
         change."""
         text = self.text.removesuffix("\n")
         return text.removesuffix("\r") if self.kind == "same" else text
@@ -99,7 +99,7 @@ class DiffDrawing(LinedDrawing):
         return SIGNS[line.kind if line else "same"] + super().copy_text(index)
 
     def line_at(self, index: int) -> DrawnLine | None:
-        """The line in a row, the newer one of two side by side; None in the head of a hunk."""
+        """Return the line in a row, the newer of two lines side by side. None in the head of a hunk."""
         part, offset = self._at(index)
         lines = (
             () if part.kind == "hunk" else [each for each in self._lines(part, offset) if each is not None]
@@ -152,7 +152,7 @@ class DiffDrawing(LinedDrawing):
         return self._parts[at], index - self._starts[at]
 
     def _lines(self, part: _RowGroup, offset: int) -> Sequence[_Line | None]:
-        """Return the lines of a row, None where one side has no line."""
+        """Return the lines of a row. A line is None on a side without a line."""
         if self.columns == 2:
             return [self._old_line(part, offset), self._new_line(part, offset)]
         if part.kind == "same" or offset < part.old_count:
@@ -175,7 +175,7 @@ class DiffDrawing(LinedDrawing):
         line = self._new[part.new + offset]
         old = part.old + offset
         if part.kind == "same":
-            # Beside its counterpart, which has the number of the other side.
+            # The line is beside its counterpart, which has the number of the other side.
             return _Line("same", line, None, part.new + offset, None)
         other = self._old[old] if offset < part.old_count else None
         return _Line("added", line, other, None, part.new + offset)
@@ -225,7 +225,8 @@ def _marked_text(line: _Line, reach: int) -> Iterator[Span]:
 
 
 def _marked(text: str, other: str | None) -> list[tuple[int, int]]:
-    """Return the ranges of words that the other line lacks, none if they are most of the line."""
+    """Return the ranges of words that are missing in the other line. Return no ranges if they cover most of
+    the line."""
     if other is None:
         return []
     words = find_changed_words(other.removesuffix("\n"), text)
@@ -247,7 +248,7 @@ def _range(part: _RowGroup) -> str:
 
 
 def _parts(lines: int, changed: Sequence[LineChange]) -> Iterator[_RowGroup]:
-    """Yield the changes with their context. Close changes share a hunk."""
+    """Yield the changes with their context. Changes close to each other share a hunk."""
     for group in _nearby_groups(changed):
         first, last = group[0], group[-1]
         before = min(CONTEXT, first.old_start)

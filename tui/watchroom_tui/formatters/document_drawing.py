@@ -1,4 +1,4 @@
-"""A realtime document as rows: each field by its type, with authors and news."""
+"""A realtime document as rows: each field by its type, with its authors and its new parts."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _KEY: Final = 22
 _BAR: Final = 24
 _MAX_AGENTS: Final = 5
 _MAX_CHARACTERS: Final = 2_000
-"""Max characters of a value in its row."""
+"""Maximum number of characters of a value in its row."""
 _NS_PER_MS: Final = 1_000_000
 _NEW: Final = Span("▌", "accent")
 _GUTTER: Final = 2
 
 
 class DocumentRow(NamedTuple):
-    """A row. ``field`` and ``key`` identify it after an update, and ``foot`` has details."""
+    """A row. ``field`` and ``key`` identify the row after an update. ``foot`` has details."""
 
     field: str
     key: str
@@ -58,7 +58,7 @@ class DocumentDrawing(Drawing):
             self.rows += _Field(name, kind, texts).rows(picture)
         self._plain_texts = [_plain_text(row) for row in self.rows]
         self.new_rows = sum(row.is_new for row in self.rows)
-        """Number of rows with news."""
+        """Number of rows with new parts."""
         lengths = (len(said) if said.isascii() else 2 * len(said) for said in self._plain_texts)
         self._longest = max(lengths, default=0)
 
@@ -66,8 +66,8 @@ class DocumentDrawing(Drawing):
         return len(self.rows)
 
     def moved(self, before: Drawing, anchor: int) -> int | None:
-        """Return the index of a row of an earlier drawing: the nearest row with the same text, or the one
-        with the same key. None if there is neither."""
+        """Return the current index of a row of an earlier drawing. Return the nearest row with the same text,
+        else the row with the same key, else None."""
         if not isinstance(before, DocumentDrawing):
             return None
         row = before.rows[anchor]
@@ -149,7 +149,7 @@ class _Field(NamedTuple):
             yield DocumentRow(self.name, f"{number}", spans, is_new, authors)
 
     def _authors(self, field: AttributedText) -> list[Span]:
-        """Return the text's length and its authors' shares, in their colours."""
+        """Return the length of the text and the share of each author, in the author's colour."""
         said = [Span(self.texts("documents.characters", count=f"{len(field.text):,}"), "dim")]
         if field.text and not field.runs:
             return [*said, Span("  " + self.texts("documents.not_blamed"), "dim")]
@@ -224,13 +224,13 @@ def _names(agents: Sequence[str]) -> list[Span]:
 
 
 def _lines(value: Json) -> list[str]:
-    """Return a value as sanitized lines: texts as they are, other values as JSON."""
+    """Return a value as sanitized lines. Texts are unchanged, other values are JSON."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return sanitize_lines(text if len(text) <= _MAX_CHARACTERS else text[:_MAX_CHARACTERS] + "…")
 
 
 def _lines_of(text: str, runs: Sequence[Run]) -> list[list[tuple[str, Run]]]:
-    """Return the text as lines, each as pieces by one author."""
+    """Return the lines of the text. Each line consists of pieces by one author."""
     lines: list[list[tuple[str, Run]]] = [[]]
     at = 0
     for run in runs:

@@ -11,7 +11,7 @@ from watchroom_tui.formatters.styled_text import Line
 from watchroom_tui.presentation.sanitize import TAB
 
 MEASURED: Final = 2000
-"""Max rows to measure for horizontal scrolling."""
+"""Maximum number of rows to measure for horizontal scrolling."""
 
 
 class Cell(NamedTuple):
@@ -19,7 +19,7 @@ class Cell(NamedTuple):
 
     - ``gutter``: the fixed part before the text.
     - ``under``: the style of the background.
-    - ``more``: the gutter of wrapped lines, default: blank.
+    - ``more``: the gutter of wrapped lines, default blank.
     """
 
     gutter: Line
@@ -29,11 +29,11 @@ class Cell(NamedTuple):
 
 
 class DrawnLine(NamedTuple):
-    """A line of a text as it is drawn in a row.
+    """A line of a text in a row.
 
-    - ``at``: its index in the text.
-    - ``is_old``: the text is the old one of a difference.
-    - ``text``: without its end.
+    - ``at``: the index of the line in the text.
+    - ``is_old``: whether the text is the old text of a difference.
+    - ``text``: the line without its end.
     """
 
     at: int
@@ -42,48 +42,49 @@ class DrawnLine(NamedTuple):
 
 
 class Drawing(ABC):
-    """Rows that are drawn when they are visible. A row has ``columns`` cells, or one across all columns.
+    """Base of drawings: rows that are drawn when they are visible. A row has ``columns`` cells, or one cell
+    across all columns.
 
-    An anchor is a number that identifies a row as long as the text is the same. By default it is the row's
-    index.
+    An anchor is a number that identifies a row while the text is unchanged. The default is the index of the
+    row.
     """
 
     columns: int = 1
 
     wraps: bool = True
-    """Whether long rows are wrapped. Others are scrolled sideways, or fit into the width."""
+    """Whether long rows are wrapped. Otherwise rows scroll sideways, or fit into the width."""
 
     @abstractmethod
     def __len__(self) -> int: ...
 
     @abstractmethod
     def row(self, index: int, reach: int, *, is_top: bool) -> Sequence[Cell]:
-        """Return the cells of a row. Texts may end after ``reach`` cells. ``is_top``: the row is the first
-        visible one."""
+        """Return the cells of a row. Texts can end after ``reach`` cells. ``is_top``: whether the row is the
+        first visible row."""
 
     @abstractmethod
     def cell_texts(self, index: int) -> Sequence[str]:
-        """Return the whole texts of a row's cells, faster than by drawing."""
+        """Return the complete texts of the cells of a row, without the cost of drawing them."""
 
     @abstractmethod
     def gutter(self, index: int) -> int:
-        """Return the width of the gutter of the row's cells."""
+        """Return the width of the gutter of the cells of a row."""
 
     @abstractmethod
     def longest(self) -> int:
         """Return the width of the widest measured text."""
 
     def foot(self, index: int) -> str:
-        """Return the foot for a cursor on this row."""
+        """Return the text of the pane's foot for a cursor on this row."""
         return ""
 
     def copy_text(self, index: int) -> str:
-        """Return the row's text to copy: safe to paste into a shell, with its tabs."""
+        """Return the text of the row to copy: safe to paste into a shell, with its tabs."""
         return "\t".join(self.cell_texts(index)).replace(TAB, "\t")
 
     def copy_all(self, max_length: int) -> tuple[str, int]:
-        """Return all text to copy, and its number of lines. Of a longer text, at least ``max_length``
-        characters."""
+        """Return all text to copy, and its number of lines. Longer texts are cut after at least
+        ``max_length`` characters."""
         lines: list[str] = []
         length = 0
         for row in range(len(self)):
@@ -94,7 +95,7 @@ class Drawing(ABC):
         return "\n".join(lines), len(self)
 
     def find(self, words: str) -> Iterator[Sequence[int]]:
-        """Yield the anchors of all matches of ``words``, ignoring case, in order, in parts of a few
+        """Yield the anchors of all matches of ``words`` in order, ignoring case. Each step takes a few
         milliseconds."""
         pattern = re.compile(re.escape(words), re.IGNORECASE)
         for row in range(len(self)):
@@ -105,12 +106,12 @@ class Drawing(ABC):
         return row
 
     def row_at(self, anchor: int) -> int:
-        """Return the row at an anchor."""
+        """Return the row at ``anchor``."""
         return anchor
 
     def moved(self, before: Drawing, anchor: int) -> int | None:
-        """Return the anchor of what is at ``anchor`` in ``before``, the last drawing of the same subject.
-        None if it is gone."""
+        """Return the new anchor of the content at ``anchor`` in ``before``, the last drawing of the same
+        subject. None if the content is gone."""
         return anchor
 
 
@@ -119,39 +120,39 @@ class LinedDrawing(Drawing):
 
     @abstractmethod
     def line_at(self, index: int) -> DrawnLine | None:
-        """Return the line in a row, None if the row is something else."""
+        """Return the line in a row, None if the row contains no line of a text."""
 
 
 class EstimatedDrawing(Drawing):
-    """A drawing for one width, whose number of rows is an estimate until they are drawn. Then the rows below
-    move."""
+    """A drawing for one width. The number of rows is an estimate until they are drawn, and the rows below
+    move when the estimate changes."""
 
     wraps = False
 
     revision: int = 0
-    """Changes when drawn rows look different."""
+    """Number that changes when the look of drawn rows changes."""
 
     is_flashing: bool = False
-    """Whether rows that have just changed are emphasized."""
+    """Whether recently changed rows are emphasized."""
 
     @abstractmethod
     def fit(self, width: int) -> None:
-        """Draw for ``width`` cells from now on."""
+        """Set the width of the drawing in cells."""
 
     @abstractmethod
     def follow(self, before: Drawing) -> None:
-        """Take over what ``before``, the last drawing of the same subject, knows."""
+        """Take over the state of ``before``, the last drawing of the same subject."""
 
     @abstractmethod
     def end_flash(self) -> None:
-        """Draw changed rows as others."""
+        """Stop emphasizing changed rows."""
 
     @abstractmethod
     def settle(self, row: int, above: int, below: int) -> int:
-        """Draw ``row`` and as many rows above and below it, so that their number is exact. Return the new
-        index of ``row``."""
+        """Draw ``row``, and ``above`` rows above and ``below`` rows below it, so that their number is exact.
+        Return the new index of ``row``."""
 
     @abstractmethod
     async def work_ahead(self, row: int, height: int) -> int | None:
-        """Do a few milliseconds of work for the rows that may be shown after the ``height`` rows from ``row``
-        on. Return the new index of ``row``, None if there was nothing to do."""
+        """Do a few milliseconds of work for the rows that may be shown next, after the ``height`` rows from
+        ``row`` on. Return the new index of ``row``, None if there was nothing to do."""

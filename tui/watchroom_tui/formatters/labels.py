@@ -1,4 +1,4 @@
-"""Texts for rows, agents and needs, the same on every screen."""
+"""Texts for rows, agents and needs. They are the same on every screen."""
 
 from __future__ import annotations
 
@@ -102,7 +102,8 @@ _FLAWS: Final[dict[str, str]] = {
     "decision_elsewhere": "elsewhere",
     "decision_legacy": "legacy",
 }
-"""The keys of the texts that explain an invalid decision, by rule. The default says that it differs."""
+"""Catalogue keys of the reasons why a decision is invalid, by rule. The default reason is that the decision
+differs."""
 
 
 MARKER_SIGNS: Final[dict[str, Span]] = {
@@ -116,16 +117,16 @@ MARKER_SIGNS: Final[dict[str, Span]] = {
 """The signs of events on the timeline."""
 MOST_NAMED: Final = 3
 BOARD_MARK: Final = "▤"
-"""The mark of a board, because a shared file may have the same name."""
+"""The mark of a board. A shared file can have the same name."""
 CLIENT_MARK: Final = "◇"
-"""The mark of a file that agents edited with their clients' own tools. It has no versions."""
+"""The mark of a file edited with clients' own tools. The file has no versions."""
 BUFFER_MARK: Final = "✎"
 """The mark of a buffer."""
 SESSION_WIDTH: Final = 8
-"""Characters of a session's id that identify it."""
+"""Number of characters of a session id that identify the session."""
 SUBJECT_WIDTH: Final = 40
 TASK_WIDTH: Final = 8
-"""Characters of a task's id that identify it."""
+"""Number of characters of a task id that identify the task."""
 
 
 def tool_name(name: str, texts: Catalogue) -> str:
@@ -134,7 +135,8 @@ def tool_name(name: str, texts: Catalogue) -> str:
 
 
 def tool_label(row: Row, texts: Catalogue) -> str:
-    """Return a short name of the row's tool. Unknown tools, such as those of clients, keep their names."""
+    """Return a short name for the tool of the row. Unknown tools, such as tools of clients, keep their
+    names."""
     call = client_call(row)
     if call is not None:
         return sanitize(call.tool)
@@ -146,14 +148,14 @@ def tool_label(row: Row, texts: Catalogue) -> str:
 
 
 def origin_text(row: Row, texts: Catalogue) -> str:
-    """Return how a version of a file in a working tree came about: how certain its author is, or the action
-    that people made in Watchroom, whose author is certain."""
+    """Return the origin of a version of a file in a working tree. The origin is the certainty of the author,
+    or an action in Watchroom by an author who is certain."""
     return texts(f"changes.grade.{grade_of(row)}") if GRADE in row.detail else tool_label(row, texts)
 
 
 def path_of(row: Row) -> str:
-    """Return the row's path for people: a request's number, the end of a session's id, the subject of a
-    client's call, else the path. Not sanitized."""
+    """Return a short name for the path of the row, such as a request number, the end of a session id, or a
+    client call's subject. Not sanitized."""
     if row.zone == "request":
         return f"#{details.request_number(row)}"
     call = client_call(row)
@@ -182,15 +184,17 @@ def path_of(row: Row) -> str:
 
 
 def place_text(zone: str, path: str, *, has_trees: bool = False) -> str:
-    """The path of a row with its zone, not safe yet. A file in a working tree is named without the id of its
-    tree; ``has_trees``: there are several, so with the tree's name."""
+    """Return a path with its zone. Not sanitized. Files in a working tree are shown without the tree's id.
+
+    ``has_trees``: whether to add the name of the working tree, because there are several trees.
+    """
     if zone == "tree":
         return f"{zone}/{tree_name(path)}"
     return f"{zone}/{file_name(zone, path, has_trees=has_trees)}"
 
 
 def file_name(zone: str, path: str, *, has_trees: bool = False) -> str:
-    """``path`` without the id of its working tree; ``has_trees`` as in `place_text`."""
+    """Return ``path`` without the id of its working tree. ``has_trees``: see `place_text`."""
     if zone != "repo":
         return path
     tree, _, name = path.partition("/")
@@ -198,18 +202,18 @@ def file_name(zone: str, path: str, *, has_trees: bool = False) -> str:
 
 
 def has_several_trees(places: Iterable[tuple[str, str]]) -> bool:
-    """Whether the files among ``places`` (zones and paths) are in several working trees."""
+    """Return whether the files among ``places`` (zones and paths) are in several working trees."""
     return len({path.partition("/")[0] for zone, path in places if zone == "repo"}) > 1
 
 
 def tree_name(tree: str) -> str:
-    """Return the name of a working tree's folder, from the tree's id."""
+    """Return the name of the folder of a working tree, from the tree's id."""
     return tree.rpartition("-")[0] or tree
 
 
 def actor_span(row: Row) -> Span:
-    """Return the actor of ``row``. For a version of a file in a working tree, the name shows how certain it
-    is."""
+    """Return the actor of ``row``. The name also shows the certainty of the author of a version in a working
+    tree."""
     if row.zone != "repo" or row.version is None:
         return Span(sanitize(row.actor), agent_class(row.actor))
     author = author_of(row)
@@ -230,7 +234,8 @@ def shown_path(row: Row, texts: Catalogue, *, has_trees: bool = False) -> str:
 
 
 def activity_spans(row: Row, texts: Catalogue) -> tuple[Span, Span]:
-    """Return an agent's action and its subject, for a place without an outcome. A command is shown itself."""
+    """Return the action of an agent and its subject, for a place without an outcome. A command is shown as
+    its own text."""
     if row.zone == "command":
         went_wrong = row.outcome != "ok" or CommandDetail.of(row).is_failure
         return Span("$", "error" if went_wrong else "dim"), Span(sanitize(row.message))
@@ -239,7 +244,7 @@ def activity_spans(row: Row, texts: Catalogue) -> tuple[Span, Span]:
 
 
 def outcome_span(row: Row, texts: Catalogue, *, is_open: bool = False) -> Span:
-    """Return the outcome of an operation in a few words. ``is_open``: the conflict is not settled."""
+    """Return the outcome of an operation in a few words. ``is_open``: whether the conflict is unsettled."""
     call = client_call(row)
     if call is not None:
         return _client_call_outcome(call, texts)
@@ -260,7 +265,7 @@ def outcome_span(row: Row, texts: Catalogue, *, is_open: bool = False) -> Span:
 
 
 def _client_call_outcome(call: ClientCall, texts: Catalogue) -> Span:
-    """Return the outcome of a call of a client's own tool."""
+    """Return the outcome of a call to a client's own tool."""
     if call.outcome == "denied":
         return Span(f"{texts('outcome.denied')}: {sanitize(call.error)}", "error")
     if call.outcome == "failed":
@@ -292,8 +297,12 @@ def _done(row: Row, texts: Catalogue) -> Span:
 
 
 def row_message(row: Row) -> str:
-    """Return the row's message, sanitized. For a document edit it is the change, for a new agent its role and
-    task, for a client's call the reason of its refusal or failure."""
+    """Return the message of the row, sanitized.
+
+    - Document edits without a message: the change.
+    - New agents: the role and the task.
+    - Client calls: the reason for the refusal or failure.
+    """
     call = client_call(row)
     if call is not None:
         return sanitize(call.reason)
@@ -322,7 +331,7 @@ def zone_name(zone: str, texts: Catalogue) -> str:
 
 
 def need_subject(need: Need, texts: Catalogue) -> str:
-    """Return the subject of a need, such as a handoff's file or a request's question."""
+    """Return the subject of a need, such as the file of a handoff or the question of a request."""
     if need.kind == "request":
         return request_text(RequestView(need.row), texts)
     if need.kind in ("lost", "expired"):
@@ -335,19 +344,20 @@ def need_subject(need: Need, texts: Catalogue) -> str:
 
 
 def omitted_text(need: Need, texts: Catalogue) -> str:
-    """Return which parts of the need's command are left out because they are invalid, empty for none."""
+    """Return a text about the omitted parts of the need's command, which are invalid. Empty if nothing is
+    omitted."""
     return "".join(texts(f"need.omitted_{part}") for part in need.resume.omitted)
 
 
 def need_kind(need: Need, texts: Catalogue) -> str:
-    """Return the kind of a need in one word. For a request it is the kind of its answer."""
+    """Return the kind of a need in one word. The kind of a request is the kind of its answer."""
     if need.kind == "request":
         return texts(f"request.kind.{RequestView(need.row).kind}")
     return texts(f"need.kind.{need.kind}")
 
 
 def need_text(need: Need, texts: Catalogue) -> str:
-    """Return who waits for what, without the path."""
+    """Return a sentence about the need, without the path."""
     if need.row.error == "config_invalid":
         return texts("need.config")
     if need.row.error == "settings_unsigned":
@@ -377,7 +387,7 @@ def need_text(need: Need, texts: Catalogue) -> str:
 
 
 def _conflict_text(need: Need, texts: Catalogue) -> str:
-    """Return the text about a conflict, empty if it is one of two agents."""
+    """Return the text about a conflict, empty for a conflict between two agents."""
     if need.row.tool == REVERT_WORK:
         return texts("need.conflict_of_revert", message=sanitize(need.row.message))
     if side_of(need.row):
@@ -390,7 +400,8 @@ def _conflict_text(need: Need, texts: Catalogue) -> str:
 
 
 def _edit_text(need: Need, texts: Catalogue) -> str:
-    """Return the text about external edits of several files, or other than a changed text."""
+    """Return the text about external edits of several files, or an external edit other than a changed
+    text."""
     if need.paths > 1:
         return texts("need.outside_many", count=need.paths - 1)
     return texts("need.not_a_file" if need.row.error == NOT_A_FILE else "need.deleted")
@@ -404,7 +415,7 @@ def _forged_text(row: Row, texts: Catalogue) -> str:
 
 
 def with_machine(text: str, need: Need, texts: Catalogue) -> str:
-    """Return ``text`` with the machine of an external edit, if there are several machines."""
+    """Return ``text`` with the machine of an external edit, if the edit names a machine."""
     machine = need.row.detail.get(MACHINE) if need.kind == "outside" else None
     return (
         texts("need.on_machine", what=text, machine=sanitize(machine)) if isinstance(machine, str) else text
@@ -412,7 +423,7 @@ def with_machine(text: str, need: Need, texts: Catalogue) -> str:
 
 
 def alert_text(needs: Sequence[Need], texts: Catalogue) -> str:
-    """Return needs in one line, the first few by name."""
+    """Return needs in one line. Only the first few are named."""
     named = [
         texts(
             "alert.thing",
@@ -437,7 +448,7 @@ def _session_outcome(row: Row, texts: Catalogue) -> Span:
 
 
 def _command_outcome(row: Row, texts: Catalogue) -> Span:
-    """Return the state of a command: running, or how it ended."""
+    """Return the state of a command: running, or the way it ended."""
     command = CommandDetail.of(row)
     if command.ending == "running":
         return Span("▸", "dim")
@@ -448,7 +459,7 @@ def _command_outcome(row: Row, texts: Catalogue) -> Span:
 
 
 def _society_outcome(row: Row, texts: Catalogue) -> Span:
-    """Return the start of a task or agent, or how it ended."""
+    """Return that a task or agent started, or the way it ended."""
     if row.tool == END_TASK:
         status = details.task_end_status(row)
         return Span(task_status(status, texts), TASK_MARKS[status].style)
@@ -456,7 +467,7 @@ def _society_outcome(row: Row, texts: Catalogue) -> Span:
 
 
 def _buffer_outcome(row: Row, texts: Catalogue) -> Span:
-    """Return the state of a buffer: its version, an open choice, or closed."""
+    """Return the state of a buffer: its version, a pending choice, or closed."""
     buffer = BufferDetail.of(row)
     if buffer.is_closed:
         return Span(texts("row.closed"), "dim")
@@ -477,7 +488,7 @@ def message_mark(message: MessageView) -> Span:
 
 
 def end_reason(row: Row, agent: str, texts: Catalogue) -> str:
-    """Return how the agent ended: by someone, with its parent, or with its task."""
+    """Return the reason for the end of the agent: ended by an actor, with its parent, or with its task."""
     if row.tool == END_TASK:
         return texts("tasks.ended_with_task")
     if row.path != agent:
@@ -487,14 +498,14 @@ def end_reason(row: Row, agent: str, texts: Catalogue) -> str:
 
 
 def lost_text(since: int, resume: str, texts: Catalogue) -> str:
-    """Return that something is lost ``since`` (nanoseconds since the epoch), and the command that resumes it,
-    if it is known. Not sanitized."""
+    """Return a text about a loss at ``since`` (nanoseconds since the epoch), with the command ``resume`` if
+    it is known. Not sanitized."""
     key = "lost.resumable" if resume else "lost.since"
     return texts(key, time=local_clock(since), resume=resume)
 
 
 def agent_status_text(view: AgentView, now: int, texts: Catalogue, resume: str = "") -> str:
-    """Return the agent's state if it says more than its last action, else an empty text. Not sanitized.
+    """Return the state of the agent, empty if its last action says as much. Not sanitized.
 
     - ``now``: nanoseconds since the epoch.
     - ``resume``: the command that resumes a lost agent.
@@ -533,20 +544,20 @@ def request_mark(asked: RequestView, *, is_open: bool) -> Span:
 
 
 def request_outcome(asked: RequestView, texts: Catalogue) -> str:
-    """Return how a request ended. An open request past its deadline has expired."""
+    """Return the outcome of a request. An open request past its deadline has expired."""
     return texts(f"request.outcome.{asked.outcome or 'expired'}")
 
 
 def format_count(count: int) -> str:
-    """Return a number as ``812``, ``3.4k``, ``1.2M``."""
+    """Return a number as ``812``, ``3.4k`` or ``1.2M``."""
     if count < 1000:
         return str(count)
     return f"{count / 1000:.1f}k" if count < 999_950 else f"{count / 1_000_000:.1f}M"
 
 
 def cost_text(used: UsageTotal) -> str:
-    """Return the cost in US dollars as ``$12.30`` or ``$0.0042``. A ``≥`` before it means that a part has no
-    known price, and ``–`` that nothing has."""
+    """Return the cost in US dollars as ``$12.30`` or ``$0.0042``. A ``≥`` before the cost means that a part
+    has no known price. ``–`` means that no part has a known price."""
     cost = used.known_cost
     if cost is None:
         return "–"

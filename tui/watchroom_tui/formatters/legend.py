@@ -25,7 +25,7 @@ _JOURNAL_SIGNS: Final[Sequence[tuple[str, Span]]] = (("seal", Span("▣", "dim")
 
 
 def legend_lines(texts: Catalogue) -> list[Line]:
-    """Return lines that explain the signs of agents, needs, rows, the timeline, messages and the journal."""
+    """Return lines that explain the signs for agents, needs, rows, the timeline, messages and the journal."""
     return [
         *_group("agents", labels.STATUS_MARKS.items(), texts),
         *_group("needs", labels.NEED_MARKS.items(), texts),

@@ -1,4 +1,4 @@
-"""Times for people, in local time. Times for programs are ISO 8601 in UTC."""
+"""Times for people in local time. Programs get times in ISO 8601 and UTC."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Precision: TypeAlias = Literal["minutes", "seconds", "milliseconds"]
 
 
 def local_time(time_ns: int, precision: Precision = "seconds") -> str:
-    """Return ``time_ns`` (nanoseconds since the epoch) as ``2026-01-31 09:30:00`` in local time. Show the
-    offset once beside such times (`utc_offset`)."""
+    """Return ``time_ns`` (nanoseconds since the epoch) as ``2026-01-31 09:30:00`` in local time. Callers show
+    the offset once beside such times (`utc_offset`)."""
     return _local(time_ns).replace(tzinfo=None).isoformat(" ", precision)
 
 
@@ -50,8 +50,8 @@ def utc_offset(time_ns: int) -> str:
 
 @contextmanager
 def use_utc() -> Iterator[None]:
-    """Use UTC as local time while the context lasts, in this process and its child processes, for shown and
-    typed times. Only in the main thread, before other threads start."""
+    """Use UTC as local time within the context, for shown and entered times, in this process and its child
+    processes. Call it only in the main thread, before other threads start."""
     before = os.environ.get("TZ")
     os.environ["TZ"] = "UTC0"
     time.tzset()
@@ -66,5 +66,5 @@ def use_utc() -> Iterator[None]:
 
 
 def _local(time_ns: int) -> datetime:
-    # The offset is that of the shown moment, not the present one.
+    # Use the offset of the shown moment, not the present offset.
     return utc_datetime(time_ns).astimezone()

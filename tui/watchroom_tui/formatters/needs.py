@@ -14,14 +14,14 @@ from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.presentation.sanitize import sanitize
 
 SOON_SECONDS: Final = 30
-"""Seconds to the deadline below which it is red."""
+"""Seconds before a deadline from which it is shown in red."""
 _OF_AGENTS: Final = ("request", "message", "failed", "breaker", "denied", "stalled", "lost", "expired")
-"""The kinds of needs about agents. The others are about files."""
+"""The kinds of needs about agents. Other kinds are about files."""
 
 
 def need_party(need: Need, texts: Catalogue) -> Span:
-    """Return the agent or file that ``need`` is about. For several agents it is their number, and
-    `need_matter` names them."""
+    """Return the agent or file of ``need``, or the number of agents if there are several. `need_matter` then
+    names the agents."""
     if len(need.work.agents) > 1:
         return Span(texts("header.agents", count=len(need.work.agents)), "strong")
     if need.kind in ("lost", "expired"):
@@ -33,7 +33,7 @@ def need_party(need: Need, texts: Catalogue) -> Span:
 
 
 def need_matter(need: Need, texts: Catalogue) -> str:
-    """Return what ``need`` is about, without its party. Sanitized."""
+    """Return the subject of ``need`` without its party. Sanitized."""
     times = f"×{need.times} " if need.times > 1 else ""
     if need.kind in ("request", "message"):
         return times + labels.need_subject(need, texts)
@@ -60,12 +60,12 @@ def is_soon(need: Need, now: int) -> bool:
 
 def time_left(need: Need, now: int) -> str:
     """Return the time to the deadline of ``need`` at ``now`` (nanoseconds since the epoch) as ``12 s``. Empty
-    if it has none."""
+    without a deadline."""
     return "" if need.deadline is None else format_age(now, need.deadline)
 
 
 def need_time(need: Need, now: int, texts: Catalogue) -> Span:
-    """Return the time to the deadline of ``need``, or its age if it has none."""
+    """Return the time to the deadline of ``need``, or its age if it has no deadline."""
     left = time_left(need, now)
     if left:
         return Span(texts("needs.left", time=left), "error" if is_soon(need, now) else "warning")
@@ -73,7 +73,7 @@ def need_time(need: Need, now: int, texts: Catalogue) -> Span:
 
 
 class NeedKeys(NamedTuple):
-    """The keys that settle needs in a list, as people read them."""
+    """The names of the keys that settle needs in a list."""
 
     approve: str
     reject: str
@@ -81,9 +81,9 @@ class NeedKeys(NamedTuple):
 
 
 def need_keys(need: Need, texts: Catalogue, keys_of: NeedKeys, *, can_act: bool) -> str:
-    """Return the keys that settle ``need`` in its list, and the effect of the key that opens it.
+    """Return the keys that settle ``need`` in its list, and the effect of the key that opens the need.
 
-    ``can_act``: the person can act. Otherwise the key opens it to read.
+    ``can_act``: whether the person can act. Otherwise the key opens the need for reading.
     """
     answer = need.answers[0]
     verb = answer if can_act and answer in ("reply", "choose", "merge", "compare") else "open"

@@ -1,4 +1,4 @@
-"""A report's page as Markdown, HTML and JSON. Pure. Texts of agents are never markup."""
+"""The page of a report as Markdown, HTML and JSON. Pure. Texts of agents are never interpreted as markup."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from watchroom.model import Json, row_as_json, timestamp
 from watchroom_tui.formatters.report_page import Cell, PageTable, Quoted, ReportPage
 
 _MARKUP: Final = re.compile(r"[\\`*_\[\]<|~]|&(?=#?\w+;)|^[#>=+-]|#(?=#*$)")
-"""Matches characters that are markup anywhere, and those that start a heading, quotation, list or rule, or
-end a heading."""
+"""Pattern of characters that are markup anywhere, and of characters that start a heading, quotation, list or
+rule, or end a heading."""
 _NUMBERED: Final = re.compile(r"^(\d+)([.)])")
 _BACKTICKS: Final = re.compile("`+")
 _STYLE: Final = """
@@ -33,7 +33,7 @@ _LOADS: Final = "default-src 'none'; style-src 'unsafe-inline'"
 
 def as_markdown(page: ReportPage) -> str:
     """Return ``page`` as GitHub Markdown with tables. Texts of agents are code spans, so that they contain no
-    markup or links."""
+    markup and no links."""
     parts = [f"# {_escape_markdown(page.title)}"]
     parts += [_escape_markdown(line) for line in page.lead]
     for table in page.tables:
@@ -56,7 +56,7 @@ def _markdown_cell(cell: Cell) -> str:
         return _escape_markdown(str(cell))
     if not cell.text.strip():
         return "–"
-    # A code span ends at as many backticks as it starts with. Only tables interpret bars before that.
+    # The fence must be longer than any run of backticks in the text. Only tables interpret bars earlier.
     most = max((len(run) for run in _BACKTICKS.findall(cell.text)), default=0)
     fence = "`" * (most + 1)
     padding = " " if cell.text[0] in " `" or cell.text[-1] in " `" else ""
@@ -64,13 +64,13 @@ def _markdown_cell(cell: Cell) -> str:
 
 
 def _escape_bars(text: str) -> str:
-    # Readers of tables disagree on a backslash before another one.
+    # Markdown readers disagree on two backslashes in a row within tables.
     return text.replace("\\|", "\\ |").replace("|", "\\|")
 
 
 def _escape_markdown(text: str) -> str:
     """Return one line of ``text`` with its markup escaped. Dollars are escaped if there are several, because
-    some readers see a formula between two."""
+    some readers interpret text between two dollars as a formula."""
     escaped = _MARKUP.sub(r"\\\g<0>", " ".join(text.split()))
     escaped = _NUMBERED.sub(r"\1\\\2", escaped)
     return escaped.replace("$", "\\$") if escaped.count("$") > 1 else escaped
@@ -78,7 +78,7 @@ def _escape_markdown(text: str) -> str:
 
 def as_html(page: ReportPage, language: str) -> str:
     """Return ``page`` as one self-contained HTML file in ``language``, without scripts, pictures or links.
-    Its policy forbids browsers to load anything."""
+    Its content security policy forbids browsers to load other resources."""
     title = escape(page.title)
     parts = [
         f'<!doctype html>\n<html lang="{escape(language)}">\n<head>\n<meta charset="utf-8">',

@@ -1,4 +1,4 @@
-"""A report as a page of tables, from which Markdown and HTML are made. Pure."""
+"""A report as a page of tables, the source of Markdown and HTML. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from watchroom_tui.formatters.needs import need_matter, need_party
 from watchroom_tui.presentation.sanitize import sanitize
 
 _MAX_CHARACTERS = 300
-"""Max characters of a quoted text in a cell."""
+"""Maximum number of characters of a quoted text in a cell."""
 
 
 class Quoted(NamedTuple):
@@ -28,11 +28,11 @@ class Quoted(NamedTuple):
 
 
 Cell: TypeAlias = str | int | Quoted
-"""A text of ours, a number, or a quotation."""
+"""A text of Watchroom, a number, or a quotation."""
 
 
 class PageTable(NamedTuple):
-    """A section of the page. A section without rows has only its ``note``.
+    """A section of the page. A section without rows shows only its ``note``.
 
     - ``head``: the names of the columns.
     - ``note``: the text below the table.

@@ -23,7 +23,8 @@ class SealLines:
 
 
 def seal_lines(report: SealReport, root: str, texts: Catalogue) -> SealLines:
-    """Return ``report`` on the workspace at ``root`` as lines, none if the journal was never sealed."""
+    """Return ``report`` on the workspace at ``root`` as lines. Return no lines if the journal was never
+    sealed."""
     newest, agrees = report.newest, []
     if newest is not None:
         by = _signed(report, texts)
@@ -66,7 +67,7 @@ def seal_as_json(report: SealReport) -> dict[str, Json]:
 
 
 def _signed(report: SealReport, texts: Catalogue) -> str:
-    """Return who signed the newest seal."""
+    """Return the signer of the newest seal, as a sentence."""
     if not report.signer:
         return texts("cli.seal.unsigned")
     if report.person:

@@ -10,7 +10,7 @@ from watchroom_tui.presentation.sanitize import sanitize
 
 
 def place_of(hit: Hit) -> str:
-    """Return the zone and path of ``hit``, with its version and line if it has them. Safe to show."""
+    """Return the zone and path of ``hit``, with its version and line if it has them. Sanitized."""
     row = hit.row
     place = f"{row.zone} {sanitize(path_of(row))}"
     if row.version is not None and hit.line:
@@ -47,7 +47,7 @@ def marked_lines(hit: Hit) -> list[Line]:
 
 
 def excerpt_line(hit: Hit) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """Return the excerpt of ``hit`` as one line that is safe to show, and the ranges of its matches."""
+    """Return the excerpt of ``hit`` as one sanitized line, and the ranges of its matches."""
     text = hit.excerpt.rstrip()
     shown, matches, at = "", [], 0
     for start, end in hit.matches:

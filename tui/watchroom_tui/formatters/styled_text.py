@@ -14,7 +14,7 @@ from watchroom_tui.formatters.columns import Column, fit, fit_path, wrap
 
 class Span(NamedTuple):
     """A piece of a line. ``style``: names of component classes without their prefix, separated by spaces.
-    Later ones take precedence. Empty is plain."""
+    Later names take precedence. An empty style is plain."""
 
     text: str
     style: str = ""
@@ -24,13 +24,14 @@ Line: TypeAlias = Sequence[Span]
 
 
 def sentence(text: str, style: str = "") -> Line:
-    """Return a cell that is cut at its end, for a column whose texts are cut in their middle: only the last
-    span is cut in the middle."""
+    """Return ``text`` as a cell that is cut at its end, even in a column that cuts texts in their middle.
+    Only the last span of a cell is cut in the middle."""
     return [Span(text, style), Span("")]
 
 
 def wrapped(line: Line, width: int) -> list[Line]:
-    """Wrap ``line`` into lines of at most ``width`` cells. The others are indented to the second span."""
+    """Wrap ``line`` into lines of at most ``width`` cells. Lines after the first are indented to the second
+    span."""
     if len(line) < 2 or sum(cell_len(span.text) for span in line) <= width:
         return [line]
     indent = Span(" " * cell_len(line[0].text))
@@ -103,8 +104,8 @@ def align_cells(columns: Sequence[Column], cells: Sequence[Line], widths: Sequen
 def wrap_cells(
     columns: Sequence[Column], cells: Sequence[Line], widths: Sequence[int], most: int
 ) -> Sequence[Line]:
-    """Return the cells of an item as at most ``most`` lines: the column that ``grows`` is wrapped if it is
-    too narrow. A path that would be cut in its middle stays on one line."""
+    """Return the cells of an item as at most ``most`` lines. Wrap the column that ``grows`` if it is too
+    narrow. Paths that would be cut in their middle stay on one line."""
     at = next((at for at, column in enumerate(columns) if column.grows), None)
     if at is None or not 1 < widths[at] < width_of(cells[at]) or _is_path(columns[at], cells[at]):
         return [align_cells(columns, cells, widths)]
@@ -123,7 +124,7 @@ def wrap_cells(
 
 
 def _is_path(column: Column, cell: Line) -> bool:
-    """Return whether the cell is one word in a column whose texts are cut in their middle."""
+    """Return whether the cell is one word in a column that cuts texts in their middle."""
     return column.cut == "middle" and " " not in "".join(span.text for span in cell).strip()
 
 

@@ -16,8 +16,8 @@ class MemberItem(NamedTuple):
     """An agent of a task, and its place in the tree.
 
     - ``guides``: the lines that lead to the agent.
-    - ``view``: None before its registration.
-    - ``command``: the command that it runs, if any.
+    - ``view``: None before the agent is registered.
+    - ``command``: the command that the agent runs, if any.
     - ``resume``: the command that resumes a lost agent.
     """
 
@@ -29,15 +29,15 @@ class MemberItem(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """The time since which something is lost (nanoseconds since the epoch), and the command that resumes it,
-    empty if it is unknown."""
+    """The time of a loss (nanoseconds since the epoch), and the command that resumes the lost task, empty if
+    unknown."""
 
     since: int
     resume: str = ""
 
 
 class TaskItem(NamedTuple):
-    """A task, the number of its agents that wait for a person, and its loss if no process runs it."""
+    """A task, the number of its agents that wait for a person, and its loss if no process runs the task."""
 
     task: TaskView
     waiting: int
@@ -45,7 +45,7 @@ class TaskItem(NamedTuple):
 
     @property
     def at_work(self) -> int:
-        """Number of its agents that have not ended."""
+        """Number of agents of the task that have not ended."""
         return sum(each.ended is None for each in self.task.members)
 
 
@@ -65,7 +65,7 @@ def task_items(model: Model) -> tuple[TaskItem, ...]:
 
 
 def member_items(task: TaskView, model: Model) -> tuple[MemberItem, ...]:
-    """Return the agents of a task, each below its parent."""
+    """Return the agents of a task, each agent below its parent."""
     views = {view.agent.id: view for view in model.agents}
     running = {
         each.begun.actor: each
@@ -90,7 +90,7 @@ def below(task: TaskView, agent: str) -> list[str]:
 
 
 def ended_agents(tasks: Iterable[TaskView]) -> dict[str, Row]:
-    """Return all ended agents, each with the row that ended it."""
+    """Return all ended agents with the row that ended each agent."""
     return {each.id: each.ended for task in tasks for each in task.members if each.ended is not None}
 
 
@@ -114,10 +114,10 @@ def find_loss(task: TaskView, model: Model) -> Loss | None:
 
 
 def _guides(depths: Sequence[int]) -> list[str]:
-    """Return the tree's guides for each of these depths, which are in the order of the tree."""
+    """Return the guides of the tree for ``depths``, which are in the order of the tree."""
     found: list[str] = []
     goes_on: set[int] = set()
-    """The depths at which a sibling follows."""
+    """The depths with a following sibling."""
     for depth in reversed(depths):
         lead = "".join("│ " if each in goes_on else "  " for each in range(1, depth))
         own = "├ " if depth in goes_on else "╰ "

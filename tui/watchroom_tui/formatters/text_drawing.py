@@ -11,7 +11,8 @@ from watchroom_tui.presentation.sanitize import sanitize_lines
 
 
 class TextDrawing(Drawing):
-    """``text`` with line numbers below ``head``, whose long lines are wrapped below their second span.
+    """The ``text`` with line numbers, below ``head``. Long lines of ``head`` are wrapped and indented to
+    their second span.
 
     - ``changed``: the lines to mark, counted from 0.
     - ``marks``: the pattern of texts to emphasize.

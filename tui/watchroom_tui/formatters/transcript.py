@@ -23,7 +23,7 @@ TranscriptEntryKind: TypeAlias = Literal["said", "call", "note", "stream"]
 
 NAME_WIDTH: Final = 11
 MAX_UNFOLDED: Final = 400
-"""Max lines of a call's arguments and result."""
+"""Maximum number of lines for the arguments and result of a call."""
 
 
 class TranscriptEntry(NamedTuple):
@@ -44,7 +44,7 @@ class TranscriptEntry(NamedTuple):
 
     @property
     def is_named(self) -> bool:
-        """Whether an agent or a person did it."""
+        """Whether the entry shows the name of an agent or a person."""
         return self.kind != "said" or self.mark.style not in ("accent", "dim") or HUMAN_PREFIX in self.who
 
 
@@ -114,7 +114,7 @@ def _with_result(entry: TranscriptEntry, content: str, texts: Catalogue) -> Tran
 
 
 def _outcome(content: str, texts: Catalogue) -> tuple[Span, str]:
-    """Return the sign of a call's result, and a short text about it."""
+    """Return the sign for the result of a call, and a short text about the result."""
     try:
         result = parse_json(content)
     except (ValueError, RecursionError):
@@ -201,12 +201,12 @@ def _decision_text(decisions: Sequence[Mapping[str, Any]], texts: Catalogue) -> 
 
 
 def _objects(among: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    """Return the objects in the array ``name``, without other values."""
+    """Return the objects in the array ``name``. Skip other values."""
     return [each for each in get_list(among, name) if isinstance(each, Mapping)]
 
 
 def format_json(text: str) -> str:
-    """Return JSON for people: one name per line, and texts unescaped."""
+    """Return JSON in a readable form: one name per line, and texts without escapes."""
     try:
         value = parse_json(text)
     except (ValueError, RecursionError):
@@ -252,7 +252,7 @@ class _Row(NamedTuple):
 
 
 class Transcript(Drawing):
-    """The rows of a transcript. Calls are folded unless their keys are in ``unfolded``."""
+    """The rows of a transcript. Calls are folded unless ``unfolded`` contains their keys."""
 
     def __init__(self, entries: Sequence[TranscriptEntry], unfolded: frozenset[str] = frozenset()) -> None:
         self._rows = [row for entry in entries for row in _rows(entry, entry.key in unfolded)]
@@ -268,14 +268,14 @@ class Transcript(Drawing):
         return len(self._rows)
 
     def key_at(self, index: int) -> str:
-        """Return the key of a row's entry, empty for no row."""
+        """Return the key of the entry at a row, empty if the row does not exist."""
         return self._rows[index].entry.key if 0 <= index < len(self._rows) else ""
 
     def kind_at(self, index: int) -> TranscriptEntryKind | None:
         return self._rows[index].entry.kind if 0 <= index < len(self._rows) else None
 
     def moved(self, before: Drawing, anchor: int) -> int | None:
-        """Return the row of the same entry, as far below its first row as before."""
+        """Return the row of the same entry, at the same distance from its first row."""
         if not isinstance(before, Transcript):
             return None
         key = before.key_at(anchor)
@@ -304,7 +304,7 @@ class Transcript(Drawing):
         name = row.entry.who if row.is_first and (row.entry.who != before or is_top) else ""
         shown = sanitize(name.removeprefix(HUMAN_PREFIX))
         style = agent_class(row.entry.who) if row.entry.is_named else "dim"
-        # Texts repeat their mark, so that their end is visible.
+        # Each line of a text repeats the mark, to make the end of the text visible.
         goes_on = row.entry.mark if row.entry.mark.text == "▍" else Span(" ")
         mark = row.entry.mark if row.is_first else goes_on
         gutter: Line = [Span(fit(shown, NAME_WIDTH) + " ", style), mark, Span(" ")]

@@ -1,4 +1,4 @@
-"""Changes in working trees as text, the same on the screen and in commands. Pure."""
+"""Changes in working trees as text. The text is the same on the screen and in commands. Pure."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ KIND_SIGNS: Final = {
 
 
 SHORT_COMMIT: Final = 8
-"""Characters of the id of a commit where people read it."""
+"""Number of characters of a commit id in texts for people."""
 
 
 def branch_text(tree: Tree) -> str:
-    """The branch of ``tree`` as ``⎇ main``; the short id of its commit while HEAD is detached."""
+    """Return the branch of ``tree`` as ``⎇ main``. Return the short id of its commit while HEAD is
+    detached."""
     return f"⎇ {sanitize(tree.branch or tree.head[:SHORT_COMMIT])}"
 
 
 def author_style(author: Author) -> str:
-    """Return the style of an author's name. Git and external changes have no agent's colour."""
+    """Return the style of an author's name. Git and external changes do not have the colour of an agent."""
     return "dim" if author.grade in ("git", "external", "shared") else agent_class(author.actor)
 
 
@@ -45,7 +46,7 @@ def count_text(added: int, removed: int) -> str:
 
 
 def authors_line(authors: Sequence[AuthorChanges]) -> Line:
-    """Return a file's authors and their numbers of lines: ``alice +12 −3 · ~bob +4``."""
+    """Return the authors of a file with their numbers of lines: ``alice +12 −3 · ~bob +4``."""
     spans: list[Span] = []
     for each in authors:
         if spans:
@@ -58,7 +59,7 @@ def authors_line(authors: Sequence[AuthorChanges]) -> Line:
 
 
 def blocked_text(blocked: BlockedFile, texts: Catalogue) -> str:
-    """Return why a file is left out of a commit."""
+    """Return the reason why a file is left out of a commit."""
     others = ", ".join(sanitize(each or "git") for each in blocked.others)
     return texts(f"commit_agent.left_out.{blocked.reason}", others=others)
 
@@ -69,5 +70,5 @@ def find_changes_of(file: ChangedFile, actors: Sequence[str]) -> list[AuthorChan
 
 
 def propose_branch(agents: Sequence[str], number: int = 1) -> str:
-    """Return a name for a new branch with the work of ``agents``. A ``number`` above 1 is appended."""
+    """Return a name for a new branch with the work of ``agents``. Append ``number`` if it is above 1."""
     return "watchroom/" + "+".join(agents) + (f"-{number}" if number > 1 else "")

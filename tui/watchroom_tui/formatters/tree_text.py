@@ -20,8 +20,8 @@ _MAX_NAME: Final = 14
 class TreeText(LinedDrawing):
     """The ``lines`` with their numbers, and a plus sign before lines that HEAD lacks.
 
-    - ``foot``: returns the foot for a line.
-    - ``has_authors``: show each line's author.
+    - ``foot``: function that returns the foot for a line.
+    - ``has_authors``: whether to show the author of each line.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class TreeText(LinedDrawing):
         return [Cell(gutter, [shown], "", more)]
 
     def line_at(self, index: int) -> DrawnLine:
-        """The line in a row."""
+        """Return the line in a row."""
         return DrawnLine(index, False, self._text(index))
 
     def _text(self, index: int) -> str:

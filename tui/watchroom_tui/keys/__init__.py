@@ -1,1 +1,1 @@
-"""The keys: the registry of actions, and the keys that a person chose."""
+"""Keys: the registry of actions, and custom keys of the person."""

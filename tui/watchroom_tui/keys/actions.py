@@ -1,4 +1,4 @@
-"""The registry of all keys, from which bindings, footer, help, palette and the docs page are generated."""
+"""The registry of all keys. Bindings, footer, help, palette and the docs page are generated from it."""
 
 from __future__ import annotations
 
@@ -57,10 +57,11 @@ class Action(NamedTuple):
     """An action of a person. Its texts are in the catalogue under ``action.{id}``.
 
     - ``name``: Textual's action, with arguments.
-    - ``footer``: show it in the footer.
-    - ``acts``: it changes the workspace, so it is not offered in the past.
-    - ``meaning``: what its keys mean on every screen, default: its id. Actions that share keys share it.
-    - ``in_repository``: it is only possible in a repository.
+    - ``footer``: whether the footer shows the action.
+    - ``acts``: whether the action changes the workspace, so that it is not offered in the past.
+    - ``meaning``: the meaning of its keys on every screen, default: its id. Actions with the same keys have
+      the same meaning.
+    - ``in_repository``: whether the action is possible only in a repository.
     """
 
     id: str
@@ -73,7 +74,7 @@ class Action(NamedTuple):
     in_repository: bool = False
 
     def label(self, texts: Catalogue) -> str:
-        """Return one or two words for the footer."""
+        """Return a label of one or two words for the footer."""
         return texts(f"action.{self.id}.label")
 
     def help(self, texts: Catalogue) -> str:
@@ -81,29 +82,30 @@ class Action(NamedTuple):
         return texts(f"action.{self.id}.help")
 
     def synonyms(self, texts: Catalogue) -> str:
-        """Other words by which the palette finds the action, separated by commas."""
+        """Return other words by which the palette finds the action, separated by commas."""
         key = f"action.{self.id}.synonyms"
         return texts(key) if key in texts else ""
 
     @property
     def target(self) -> str:
-        """The action for Textual's ``run_action``, with its receiver."""
+        """The action and its receiver, for Textual's ``run_action``."""
         whose = "app" if self.scope in OF_THE_APP else "focused" if self.scope in OF_THE_FOCUSED else "screen"
         return f"{whose}.{self.name}"
 
     def keys_in(self, keymap: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-        """Return the keys in ``keymap``, which is by action id. A shortcut that changes the workspace follows
-        the action whose id is its meaning."""
+        """Return the keys of the action in ``keymap``, which maps action ids to keys. A shortcut that changes
+        the workspace uses the keys of the action whose id is its meaning, unless ``keymap`` contains its own
+        id."""
         shared = keymap.get(self.meaning, self.keys) if self.acts else self.keys
         return keymap.get(self.id, shared)
 
     def shown_keys(self, keymap: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-        """Return the keys for people."""
+        """Return the names of the keys for people."""
         return tuple(KEY_NAMES.get(key, key) for key in self.keys_in(keymap))
 
 
 OF_THE_APP: Final = frozenset({"app", "timeline"})
-"""The scopes whose actions the app runs, on every screen."""
+"""The scopes of the actions that the app runs, on every screen."""
 OF_THE_FOCUSED: Final = frozenset(
     {
         "list",
@@ -118,7 +120,7 @@ OF_THE_FOCUSED: Final = frozenset(
         "line_comments",
     }
 )
-"""The scopes whose actions the focused widget runs."""
+"""The scopes of the actions that the focused widget runs."""
 
 SCREEN_OF_SCOPE: Final[Mapping[Scope, str]] = {
     "overview": "overview",
@@ -137,7 +139,7 @@ SCREEN_OF_SCOPE: Final[Mapping[Scope, str]] = {
     "activity": "activity",
     "usage": "usage",
 }
-"""The screen on which the keys of a scope work. Other scopes belong to what opens from a screen."""
+"""The screen on which the keys of a scope work. Other scopes belong to views that open from a screen."""
 
 KEY_NAMES: Final = {
     "question_mark": "?",
@@ -176,7 +178,7 @@ SCREENS: Final[tuple[tuple[str, str], ...]] = (
     ("9", "tasks"),
     ("0", "usage"),
 )
-"""The number key of each screen, and its name."""
+"""The number key and the name of each screen."""
 
 OPEN: Final = ("enter", "l")
 BACK: Final = ("escape", "h")
@@ -432,13 +434,13 @@ BEFORE_WIDGETS: Final = {
     "changes_up",
     "changes_down",
 }
-"""Keys that Textual's screens and editor would handle otherwise. Also keys after which typed text belongs to
-a new search."""
+"""Ids of the actions with priority over widgets: Textual's screens and editor would handle their keys
+otherwise, or text typed after their keys belongs to a new search."""
 
 
 def bindings(scope: Scope) -> list[BindingType]:
-    """Return Textual's bindings of a scope, with action ids for the keymap. An action without keys is bound
-    to a name that no terminal sends, so that a keymap can give it a key."""
+    """Return Textual's bindings of a scope, with action ids for the keymap. Actions without keys are bound to
+    a name that no terminal sends, so that a keymap can give them a key."""
     return [
         Binding(
             ",".join(action.keys) or f"unbound_{action.id}",
@@ -454,12 +456,13 @@ def bindings(scope: Scope) -> list[BindingType]:
 
 
 def offered(is_live: bool, *scopes: str) -> list[Action]:
-    """Return the actions of these scopes that are offered, live or in the past."""
+    """Return the offered actions of ``scopes``. Actions that change the workspace are offered only if
+    ``is_live``."""
     return [action for action in of_scope(*scopes) if is_live or not action.acts]
 
 
 def is_possible(action: Action, screen: Screen[Any]) -> bool:
-    """Return whether ``action`` makes sense at the cursor of ``screen``, by Textual's ``check_action``."""
+    """Return whether Textual's ``check_action`` allows ``action`` at the cursor of ``screen``."""
     node: DOMNode = screen.app if action.scope in OF_THE_APP else screen
     if action.scope in OF_THE_FOCUSED and screen.focused is not None:
         node = screen.focused
@@ -472,7 +475,7 @@ def of_scope(*scopes: str) -> list[Action]:
 
 
 def scopes_of(focused: object) -> tuple[Scope, ...]:
-    """Return the scopes whose keys work while this widget has the focus."""
+    """Return the scopes whose keys work while ``focused`` has the focus."""
     scopes: tuple[Scope, ...] = getattr(focused, "SCOPES", ())
     return scopes
 

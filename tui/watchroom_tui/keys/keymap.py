@@ -1,4 +1,4 @@
-"""Custom keys: check a keymap, and show keys to people."""
+"""Custom keys: the check of a keymap, and the names of keys for people."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _KEY_NAMES: Final = frozenset(key.value for key in Keys)
 
 
 class AmbiguousKey(NamedTuple):
-    """A key that has two meanings, and the other action."""
+    """A key with two meanings, and the other action."""
 
     key: str
     action: str
 
 
 def find_ambiguous_key(changed: str, keymap: Mapping[str, tuple[str, ...]]) -> AmbiguousKey | None:
-    """Return the first key of an action that ``keymap`` also gives to another action, None if there is none.
-    ``changed``: the action's id."""
+    """Return a key of the action ``changed`` (an action id) that ``keymap`` also gives to an action with
+    another meaning. None if there is no such key."""
     mine = next(action for action in ACTIONS if action.id == changed)
     keys = {_normal(key) for key in mine.keys_in(keymap)}
     for other in ACTIONS:
@@ -37,7 +37,7 @@ def find_ambiguous_key(changed: str, keymap: Mapping[str, tuple[str, ...]]) -> A
 
 
 def changed_actions(keymap: Mapping[str, tuple[str, ...]]) -> list[Action]:
-    """Return the actions with other keys in ``keymap``."""
+    """Return the actions whose keys ``keymap`` changes."""
     return [action for action in ACTIONS if action.keys_in(keymap) is not action.keys]
 
 
@@ -53,7 +53,8 @@ def _normal(key: str) -> str:
 
 
 def key_hints(node: DOMNode, texts: Catalogue, keymap: Mapping[str, tuple[str, ...]], *scopes: Scope) -> str:
-    """Return the keys of these scopes that work in ``node``, a dialog, with their labels, for its frame."""
+    """Return the keys of ``scopes`` that work in the dialog ``node``, with their labels, for the frame of the
+    dialog."""
     actions = [each for each in of_scope(*scopes) if each.footer and node.check_action(*parse(each.name)[1:])]
     return " · ".join(f"{each.shown_keys(keymap)[0]} {each.label(texts)}" for each in actions if each.keys)
 
@@ -65,7 +66,7 @@ def palette_title(action: Action, texts: Catalogue, keymap: Mapping[str, tuple[s
 
 
 def shown_key(action_id: str, keymap: Mapping[str, tuple[str, ...]]) -> str:
-    """Return the first key of the action with this id, for people."""
+    """Return the name of the first key of the action with this id, for people. ``–`` if it has no keys."""
     action = next(each for each in ACTIONS if each.id == action_id)
     return next(iter(action.shown_keys(keymap)), "–")
 

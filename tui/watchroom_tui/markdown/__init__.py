@@ -1,1 +1,2 @@
-"""Draw Markdown as lines of a given width. Pure and incremental. No text is read as markup."""
+"""Markdown as lines of a given width. Pure and incremental. Texts are never interpreted as markup of the
+screen."""

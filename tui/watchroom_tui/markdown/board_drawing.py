@@ -1,8 +1,8 @@
-"""A board as rows of a given width. Only chunks near the visible rows are drawn; the heights of the others
+"""A board as rows of a given width. Only chunks near the visible rows are drawn. The heights of other chunks
 are estimated.
 
-Its anchors are byte offsets in the board's text. Of a long board, the first megabyte is looked through ahead,
-and the rest as the person comes to it.
+Anchors are byte offsets in the text of the board. The first megabyte of a long board is scanned ahead, and
+the rest when the person scrolls to it.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from watchroom_tui.markdown.text_finder import Finder
 from watchroom_tui.presentation.sanitize import copyable
 
 STEP: Final = 200_000
-"""Bytes that are looked through at once, which takes some 2 ms."""
+"""Number of bytes to scan at once, which takes about 2 ms."""
 
 MAX_AHEAD: Final = 1_000_000
-"""Bytes that are looked through ahead. The rest of a longer board is looked through on demand."""
+"""Number of bytes to scan ahead. The rest of a longer board is scanned on demand."""
 
 MAX_KEPT: Final = 64
-"""Max drawn chunks that are cached."""
+"""Maximum number of drawn chunks in the cache."""
 
 AHEAD: Final = 3
-"""Screens to draw ahead."""
+"""Number of screens to draw ahead."""
 
 SLICE: Final = 0.006
-"""Max seconds of work ahead before keys are handled."""
+"""Maximum seconds of drawing ahead before keys are handled."""
 
 MARGIN: Final = " "
 """The blank beside the text."""
@@ -49,30 +49,30 @@ _LINE_END: Final = re.compile(rb"\r\n?|\n")
 
 
 class ChunkLine(NamedTuple):
-    """A line of a drawn chunk. It stays the same when other chunks are drawn."""
+    """A line of a drawn chunk. Its numbers are unchanged when other chunks are drawn."""
 
     chunk: int
     line: int
 
 
 ChunkLook: TypeAlias = tuple[bytes, str, bytes, bool, bool]
-"""Everything that a chunk's lines depend on, but for the width and the link references."""
+"""All inputs of the lines of a chunk, except for the width and the link references."""
 
 
 class BoardDrawing(EstimatedDrawing):
-    """The rows of a board. ``data``: its text in UTF-8."""
+    """The rows of a board. ``data``: the text of the board in UTF-8."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.references: dict[str, Any] = {}
-        """The link references that were found so far, in the form of markdown-it."""
+        """The link references found so far, in the form of markdown-it."""
         self._source = chunks(data)
         self._chunks: list[Chunk] = []
         self._heights: list[int] = []
         self._starts: list[int] | None = None
         """The first row of each chunk, and the end. None after a height changed."""
         self._definitions: deque[Chunk] = deque()
-        """Chunks that may define link references, and were not parsed yet."""
+        """Unparsed chunks that can define link references."""
         self._waiting: set[str] = set()
         """Languages whose lexers must be loaded to highlight drawn code."""
         self._width = MIN_WIDTH
@@ -81,7 +81,7 @@ class BoardDrawing(EstimatedDrawing):
         self._look_through(STEP)
 
     def follow(self, before: Drawing) -> None:
-        """Emphasize what has changed since ``before``, and use its drawn chunks where they are the same."""
+        """Emphasize the changes since ``before``, and reuse its unchanged drawn chunks."""
         if not isinstance(before, BoardDrawing):
             return
         if before.data != self.data:
@@ -94,7 +94,7 @@ class BoardDrawing(EstimatedDrawing):
         self._starts = None
 
     def _look_through(self, end: int) -> bool:
-        """Find the chunks up to the byte ``end``. Return False if all are known."""
+        """Find the chunks up to the byte ``end``. Return False if all chunks are known."""
         if self._is_whole:
             return False
         known = len(self._chunks)
@@ -110,7 +110,7 @@ class BoardDrawing(EstimatedDrawing):
         return True
 
     def _estimate(self, chunk: Chunk) -> int:
-        """Return the number of lines that a chunk probably has."""
+        """Return the estimated number of lines of a chunk."""
         lines = self.data.count(b"\n", chunk.start, chunk.end)
         return max(1, lines, (chunk.end - chunk.start) // self._width)
 
@@ -156,7 +156,7 @@ class BoardDrawing(EstimatedDrawing):
         return 0
 
     def copy_all(self, max_length: int) -> tuple[str, int]:
-        # A cut can leave a partial character, which has at most four bytes.
+        # A character has at most four bytes. The cut can leave a partial character.
         taken = self.data[: 4 * max_length].decode("utf-8", "ignore").removesuffix("\n")
         lines = taken[: max_length + 1].split("\n")
         count = self.data.count(b"\n") + (not self.data.endswith(b"\n"))
@@ -216,7 +216,8 @@ class BoardDrawing(EstimatedDrawing):
         return self._starts
 
     def _find_line(self, row: int) -> ChunkLine | None:
-        """Return the line at ``row``, the last one for rows below the end. None if the board is empty."""
+        """Return the line at ``row``. Return the last line for rows below the end, None if the board is
+        empty."""
         while row >= self._first_rows()[-1] and self._look_through(self._end + STEP):
             pass
         if not self._chunks:
@@ -277,7 +278,7 @@ class BoardDrawing(EstimatedDrawing):
             self._forget()
 
     def _draw_near(self, place: ChunkLine, height: int) -> bool:
-        """Draw one chunk near the window at ``place``. Return False if all of them are drawn."""
+        """Draw one chunk near the window at ``place``. Return False if all these chunks are drawn."""
         below, lines = place.chunk, -place.line
         while lines < AHEAD * height and self._has(below):
             if self._is_new(below):
@@ -292,14 +293,14 @@ class BoardDrawing(EstimatedDrawing):
         return True
 
     def _has(self, number: int) -> bool:
-        """Return whether there is a chunk with this number."""
+        """Return whether a chunk with this number exists."""
         return number < len(self._chunks) or self._look_through(self._end + STEP)
 
     def _is_new(self, number: int) -> bool:
         return self._look_of(number) not in self._drawn
 
     def _forget(self) -> None:
-        """Draw all chunks again on their next use."""
+        """Drop all drawn chunks. They are drawn again on their next use."""
         self._drawn = OrderedDict()
         self._starts = None
         self.revision += 1
@@ -347,7 +348,7 @@ class BoardDrawing(EstimatedDrawing):
 
 
 class Outline(Sequence[Heading]):
-    """The headings of a board, each parsed on access."""
+    """The headings of a board. Each heading is parsed on access."""
 
     def __init__(self, data: bytes, marks: Sequence[HeadingMark], references: dict[str, Any]) -> None:
         self._data = data

@@ -37,8 +37,8 @@ _LANGUAGES: Final = {
     },
     **{name: name for name in ("html", "xml", "css", "diff", "console", "gdscript")},
 }
-"""The highlighted languages, by their names in fences. Not all languages of Pygments, because some of its
-lexers take unbounded time for malicious texts."""
+"""The highlighted languages, by their names in fences. Other languages of Pygments are left out, because some
+of its lexers take unbounded time for malicious texts."""
 
 _MAX_CHARACTERS: Final = 1000
 
@@ -72,14 +72,14 @@ def is_ready(language: str) -> bool:
 
 
 def load(language: str) -> None:
-    """Load the lexer of a language, which takes some 10 ms."""
+    """Load the lexer of a language, which takes about 10 ms."""
     from pygments.lexers import get_lexer_by_name
 
     _loaded[language] = get_lexer_by_name(language)
 
 
 def coloured(text: str, language: str) -> list[list[Span]]:
-    """Return the lines of ``text``, sanitized. They are highlighted if the language is loaded, else plain."""
+    """Return the lines of ``text``, sanitized. Highlight them if the lexer of the language is loaded."""
     lines = text.split("\n")
     lexer = _loaded.get(language)
     if lexer is None or any(len(line) > _MAX_CHARACTERS for line in lines):
@@ -95,7 +95,8 @@ def coloured(text: str, language: str) -> list[list[Span]]:
 
 
 def _append(line: list[Span], text: str, style: str) -> None:
-    """Append a piece to a line. Zero-width characters join the piece before them, to which they belong."""
+    """Append a piece to a line. Zero-width characters at its start join the previous piece, because they
+    belong to its last character."""
     while line and text and cell_len(text[0]) == 0:
         line[-1] = line[-1]._replace(text=line[-1].text + text[0])
         text = text[1:]
@@ -109,7 +110,8 @@ def _style(kind: str) -> str:
 
 
 def wrapped(line: list[Span], width: int) -> Iterator[list[Span]]:
-    """Wrap a line of code to at most ``width`` cells. It is broken anywhere, because code has no words."""
+    """Wrap a line of code to at most ``width`` cells. Lines are broken anywhere, because code has no
+    words."""
     part: list[Span] = []
     used = 0
     for text, style in line:

@@ -17,7 +17,7 @@ _NARROW: Final = (
     "!-\u10ff\u1160-\u2e7f\ua4d0-\uabff\ud7a4-\uf8ff\ufb00-\ufe2f\ufe70-\ufeff\uff61-\uffdf\uffe7-\U0001f2ff"
     "\U0001fb00-\U0001ffff\U0003fffe-\U0010ffff"
 )
-"""Characters of words. All other characters are wide, and a line can be broken between them."""
+"""Characters of words. All other characters are wide, and lines can be broken between them."""
 _OPENING: Final = "（《「『【〈［｛"
 _CLOSING: Final = "，。、；：？！）》」』】〉］｝…”’,.;:?!)"
 _JOINED: Final = "\u0300-\u036f\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f\U0001f3fb-\U0001f3ff"
@@ -29,14 +29,14 @@ _STYLES: Final = {"em": "em", "strong": "strong", "s": "strike", "link": "link"}
 
 @cache
 def _wide_unit() -> re.Pattern[str]:
-    """Return the pattern for texts with wide characters: a word or a wide character, with its punctuation. It
-    is compiled on first use, because that takes 1 to 2 ms."""
+    """Return the pattern of units in texts with wide characters: a word or a wide character, with its
+    punctuation. Compile it on first use, because that takes 1 to 2 ms."""
     closing = re.escape(_CLOSING)
     return re.compile(f"\n| +|[{_OPENING}]*[{_NARROW}]+[{closing}]*|[{_OPENING}]*[^\n ][{closing}{_JOINED}]*")
 
 
 class InlineRun(NamedTuple):
-    """A piece of text in a style."""
+    """A piece of text with a style."""
 
     text: str
     style: str
@@ -93,7 +93,7 @@ def _runs(tokens: Sequence[Token], base: str, source: list[int]) -> Iterator[Inl
 
 
 def _target(target: str, title: str, said: str, base: str, source: int) -> Iterator[InlineRun]:
-    """Yield a link's target, unless its text already shows it."""
+    """Yield the target and the title of a link. Leave out a target that is already the text of the link."""
     shown = [target] if target and target.removeprefix("mailto:") != said else []
     shown += [f"“{title}”"] if title else []
     if shown:
@@ -131,7 +131,8 @@ def natural_width(pieces: Sequence[InlineRun]) -> int:
 
 
 def wrap_runs(pieces: Sequence[InlineRun], width: int) -> list[InlineLine]:
-    """Wrap the pieces into lines of at most ``width`` cells (at least 2), between words if possible."""
+    """Wrap the pieces into lines of at most ``width`` cells (at least 2). Break lines between words if
+    possible."""
     text = "".join(run.text for run in pieces)
     lines = []
     run, run_start = 0, 0

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from watchroom_tui.markdown.tables import Align, TableCell, TableRow
 
 MIN_WIDTH: Final = 8
-"""Min width in cells of a drawing. Narrower panes show the beginnings of its lines."""
+"""Minimum width of a drawing in cells. Narrower panes show the beginnings of its lines."""
 
 _MAX_BRACKETS: Final = 200
-"""Max opening brackets in a parsed paragraph. Others are shown as plain text, because markdown-it takes
-quadratic time for them."""
+"""Maximum number of opening brackets in a parsed paragraph. Others are shown as plain text, because
+markdown-it takes quadratic time for them."""
 
 _SPECIAL: Final = re.compile(r"[\\`*_\[<&~\n]")
-"""Matches words that may contain markup."""
+"""Pattern of words that may contain markup."""
 
 _DELIMITERS: Final = re.compile(r"^[ >]*[|:-][-|: \t]*$", re.MULTILINE)
 _MAX_CELLS: Final = 4000
@@ -34,20 +34,20 @@ _MAX_CELLS: Final = 4000
 _BULLETS: Final = "•◦▪"
 _TITLES: Final = ("heading", "heading", "heading-3", "heading-4", "heading-4", "heading-6")
 _RULES: Final = ("━", "─")
-"""The lines below headings of the first levels. Deeper headings have a mark before them instead."""
+"""The lines below headings of the first levels. Deeper headings have a mark before their text instead."""
 
 _TASKS: Final = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
 
 
 class MarkdownLine(NamedTuple):
-    """A line on the screen. ``source`` is the chunk's line at its start, counted from 0."""
+    """A line on the screen. ``source`` is the source line at its start within the chunk, counted from 0."""
 
     spans: Sequence[Span]
     source: int
 
 
 class RenderedChunk(NamedTuple):
-    """A drawn chunk. ``waiting``: the languages whose lexers must be loaded to highlight it."""
+    """A drawn chunk. ``waiting``: the languages whose lexers must be loaded to highlight the chunk."""
 
     lines: Sequence[MarkdownLine]
     waiting: frozenset[str] = frozenset()
@@ -64,10 +64,10 @@ def draw(
 ) -> RenderedChunk:
     """Draw ``text`` as lines of at most ``width`` cells.
 
-    - ``references``: the link references of the whole text.
+    - ``references``: the link references of the complete text.
     - ``kind``: the kind of the chunk.
     - ``opener``: the first line of the block, if the chunk continues a block.
-    - ``is_followed``: end with a blank line.
+    - ``is_followed``: whether another chunk follows, so that the lines end with a blank line.
     """
     drawer = _Drawer(references)
     width = max(width, MIN_WIDTH)
@@ -87,8 +87,8 @@ def draw(
 
 
 def _has_huge_table(text: str) -> bool:
-    """Return whether the text may contain a table with too many cells to draw quickly. All rows count as
-    full."""
+    """Return whether the text may contain a table with too many cells to draw quickly. All rows are counted
+    as full rows."""
     columns = max((found[0].count("|") for found in _DELIMITERS.finditer(text)), default=0)
     return columns * text.count("\n") > _MAX_CELLS
 
@@ -117,7 +117,7 @@ class _Drawer:
     # -- containers
 
     def _blocks(self, width: int) -> list[MarkdownLine]:
-        """Draw all blocks up to the end of the container, with blank lines between them."""
+        """Draw all blocks up to the end of the container, separated by blank lines."""
         lines: list[MarkdownLine] = []
         was_close = True
         while self._at < len(self._tokens) and self._tokens[self._at].nesting >= 0:
@@ -156,7 +156,7 @@ class _Drawer:
     def _list(self, token: Token, width: int) -> list[MarkdownLine]:
         is_ordered = token.type == "ordered_list_open"
         number = int(token.attrGet("start") or 1) if is_ordered else 0
-        # markdown-it omits a start of 1, so 0 must be told apart from a missing start.
+        # markdown-it omits a start of 1, so 0 must be distinguished from a missing start.
         number = 0 if is_ordered and token.attrGet("start") == 0 else number
         digits = len(str(number + self._count_items(token.level) - 1))
         mark = _BULLETS[min(self._depth, len(_BULLETS) - 1)]
@@ -197,8 +197,8 @@ class _Drawer:
         return count
 
     def _task(self) -> str:
-        """Remove the checkbox from the item that starts here, and return its sign. Empty if the item is not a
-        task."""
+        """Remove the checkbox from the item that starts here, and return its sign. Return an empty sign if
+        the item is no task."""
         if self._tokens[self._at].type != "paragraph_open":
             return ""
         words = self._tokens[self._at + 1]
@@ -244,7 +244,7 @@ class _Drawer:
     def code(
         self, text: str, info: str, source: int, width: int, *, with_name: bool = True
     ) -> list[MarkdownLine]:
-        """Draw code on its own background. Its language is at the right, if there is space."""
+        """Draw code on its own background. The language is shown at the right if there is space."""
         from watchroom_tui.markdown.code import coloured, is_ready, language_of, wrapped
 
         language = language_of(info)
@@ -262,7 +262,7 @@ class _Drawer:
         return lines
 
     def _named(self, lines: list[MarkdownLine], name: str, source: int, width: int) -> list[MarkdownLine]:
-        """Add the fence's info string: on the first line if it fits there, else above."""
+        """Add the info string of the fence: on the first line if there is space, else above."""
         cells = width_of(name) + 2
         if lines:
             spans = list(lines[0].spans)
@@ -314,7 +314,7 @@ def _at(lines: Sequence[InlineLine], token: Token) -> list[MarkdownLine]:
 def _beside(
     first: Sequence[Span], rest: Sequence[Span], lines: Sequence[MarkdownLine], width: int, style: str = ""
 ) -> list[MarkdownLine]:
-    """Return the lines with a prefix for each. If there is no space for both, the prefix is above."""
+    """Return the lines, each with a prefix. Put the prefix above if the width is too small for both."""
     if width - sum(width_of(span.text) for span in first) < MIN_WIDTH:
         above = wrap_runs([InlineRun("".join(span.text for span in first).strip(), first[0].style, 0)], width)
         source = lines[0].source if lines else 0

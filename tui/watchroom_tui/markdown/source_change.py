@@ -1,4 +1,4 @@
-"""What changed between two versions of a board. Pure."""
+"""The change between two versions of a board. Pure."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from typing import Final, NamedTuple
 
 _BLOCK: Final = 1 << 16
 _CONTEXTS: Final = (2000, 400, 80)
-"""Lengths in bytes of the text with which a place is searched again, when several parts changed at once."""
+"""Lengths in bytes of the text after a place, used to find the place again after several parts changed at
+once."""
 
 
 class SourceChange(NamedTuple):
-    """A difference between two texts: the bytes ``start`` to ``old_end`` became the bytes ``start`` to
-    ``new_end``."""
+    """A difference between two texts: the bytes ``start`` to ``old_end`` were replaced by the bytes ``start``
+    to ``new_end``."""
 
     start: int
     old_end: int
@@ -19,14 +20,14 @@ class SourceChange(NamedTuple):
 
 
 def find_change(old: bytes, new: bytes) -> SourceChange:
-    """Return the smallest range outside of which both texts are the same."""
+    """Return the smallest range that contains all differences between both texts."""
     head = _same_head(old, new)
     tail = _same_tail(old, new, min(len(old), len(new)) - head)
     return SourceChange(head, len(old) - tail, len(new) - tail)
 
 
 def move_offset(old: bytes, new: bytes, change: SourceChange, offset: int) -> int:
-    """Return the offset in the new text for ``offset`` in the old one, the nearest one if that part is
+    """Return the offset in the new text for ``offset`` in the old text, the nearest offset if that part is
     gone."""
     if offset < change.start:
         return offset

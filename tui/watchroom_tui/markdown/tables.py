@@ -1,4 +1,4 @@
-"""Draw tables with natural widths, narrowed columns, or one cell below the other. Pure."""
+"""Tables with natural widths, with narrowed columns, or with one cell below the other. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from watchroom_tui.markdown.inline import InlineLine, InlineRun, natural_width, 
 Align: TypeAlias = Literal["left", "center", "right"]
 
 _MIN_WIDTH: Final = 5
-"""Min width in cells of a narrowed column."""
+"""Minimum width of a narrowed column in cells."""
 
 
 class TableCell(NamedTuple):
@@ -96,8 +96,8 @@ def _row(row: TableRow, widths: Sequence[int], aligns: Sequence[Align]) -> list[
 
 
 def _stack_cells(head: TableRow, rows: Sequence[TableRow], width: int) -> Iterator[InlineLine]:
-    """Yield the cells one below the other, each after the name of its column, for tables that are too
-    wide."""
+    """Yield the cells of a table that is too wide, one below the other. The name of the column is before each
+    cell."""
     if not rows:
         for cell in head.cells:
             yield from _sourced(wrap_runs(cell.words, width), head.source)

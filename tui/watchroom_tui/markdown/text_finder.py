@@ -1,4 +1,4 @@
-"""Case-insensitive search in a text of any length, slice by slice. Pure."""
+"""Case-insensitive search in a text of any length, in slices. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _SLICE: Final = 1 << 19
 
 
 class Finder:
-    """Finds ``words`` in a text. Matches do not overlap."""
+    """Finder of ``words`` in a text. Matches do not overlap."""
 
     def __init__(self, words: str) -> None:
         self.pattern: Final = re.compile(re.escape(words), re.IGNORECASE)
-        """Finds the words in a drawn line."""
+        """Pattern of the words in a drawn line."""
         letters = [_variants(letter) for letter in words]
         self._longest = sum(max(map(len, each)) for each in letters)
         self._needle = b"".join(each[0] for each in letters)
@@ -25,7 +25,7 @@ class Finder:
         )
 
     def matches(self, data: bytes, start: int = 0) -> Iterator[list[int]]:
-        """Yield the offsets of the matches from ``start`` on, as a list for each slice."""
+        """Yield the offsets of the matches from ``start`` on, one list per slice."""
         while start < len(data):
             end = min(len(data), start + _SLICE)
             found, after = self._matches_between(data, start, end)
@@ -33,7 +33,7 @@ class Finder:
             start = max(end, after)
 
     def _matches_between(self, data: bytes, start: int, end: int) -> tuple[list[int], int]:
-        """Return the matches that begin in a slice, and the end of the last one."""
+        """Return the offsets of the matches that begin in a slice, and the end of the last match."""
         text = data[start : end + self._longest - 1]
         after = 0
         found: list[int] = []
@@ -50,11 +50,11 @@ class Finder:
         return found, start + after
 
     def next(self, data: bytes, start: int) -> int:
-        """Return the offset of the first match at or after ``start``, -1 if there is none."""
+        """Return the offset of the first match at or after ``start``, -1 if there are no more matches."""
         return next((found[0] for found in self.matches(data, start) if found), -1)
 
     def last(self, data: bytes, before: int) -> int:
-        """Return the offset of the last match before ``before``, -1 if there is none."""
+        """Return the offset of the last match before ``before``, -1 if there are no earlier matches."""
         end = before
         while end > 0:
             start = max(0, end - _SLICE)
@@ -66,7 +66,8 @@ class Finder:
 
 
 def _variants(letter: str) -> list[bytes]:
-    """Return the encodings of a letter's variants in text whose ASCII letters are lower case."""
+    """Return the UTF-8 encodings of the case variants of a letter. The searched text has lower-case ASCII
+    letters."""
     small = letter.lower()
     if letter.isascii():
         return [small.encode()]

@@ -1,1 +1,1 @@
-"""What the dashboard and the command line show alike: texts made safe, languages, themes."""
+"""Presentation shared by the dashboard and the command line: sanitized texts, languages, themes."""

@@ -1,5 +1,5 @@
-"""Replace characters that a terminal or a pipe cannot show: signs by simpler ones of the same width, others
-by their code points."""
+"""Replacements of characters that a terminal or a pipe cannot show: simpler signs of the same width for
+signs, code points for other characters."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from functools import cache
 from typing import Final, NamedTuple
 
 REPLACEMENT_ERRORS: Final = "watchroom.replace"
-"""The error handler of codecs that does what `Charset.replace` does."""
+"""The name of the codec error handler that replaces characters as `Charset.replace` does."""
 
 _PICTURES: Final = range(0x2400, 0x2420)
-"""Pictures of control characters, in their order."""
+"""The pictures of control characters, in the order of the characters."""
 _NOT_UTF8: Final = ("C", "POSIX")
 _COERCED: Final = ("C.UTF-8", "C.utf8", "UTF-8")
-"""Python's values of ``LC_CTYPE`` when it is started in one of `_NOT_UTF8` (PEP 538)."""
+"""The values that Python sets for ``LC_CTYPE`` when it starts in a locale of `_NOT_UTF8` (PEP 538)."""
 
 _SIGNS: Final[Mapping[str, str]] = {
     # agents, sessions, tasks
@@ -140,14 +140,14 @@ _SIGNS: Final[Mapping[str, str]] = {
     "▊": "█|",
     "▕": "│|",
 }
-"""Replacements of signs, the best first. The last one is ASCII."""
+"""The replacements of signs, best first. The last replacement is ASCII."""
 
 
 class Charset(NamedTuple):
     """The characters that a terminal can show.
 
-    - ``repertoire``: the codec that has these characters.
-    - ``encoding``: the encoding of the terminal's output and keys.
+    - ``repertoire``: the codec with these characters.
+    - ``encoding``: the encoding of the output and the keys of the terminal.
     """
 
     repertoire: str
@@ -158,37 +158,38 @@ class Charset(NamedTuple):
         return _encodes(text, self.repertoire)
 
     def replace(self, text: str, *, keeps_width: bool = False) -> str:
-        """Return ``text`` with simpler signs of the same width, and escapes for other characters, as in JSON.
+        """Return ``text`` with simpler signs of the same width, and JSON escapes for other characters.
 
-        ``keeps_width``: ``?`` instead of escapes, for texts that are already placed on the screen.
+        ``keeps_width``: whether to use ``?`` instead of escapes, for texts that already have their place on
+        the screen.
         """
         return text if text.isascii() else text.translate(_replacements(self.repertoire, keeps_width))
 
 
 @cache
 def terminal_charset() -> Charset | None:
-    """Return the charset of this process's terminal, by its environment. None: all characters, or standard
-    output is not a terminal."""
+    """Return the charset of the terminal of this process, from its environment. None if the terminal shows
+    all characters, or if standard output is not a terminal."""
     if not sys.__stdout__ or not sys.__stdout__.isatty():
         return None
     return charset_of(os.environ, locale.getencoding())
 
 
 def output_encoding() -> str | None:
-    """Return the encoding for printing if Python's UTF-8 mode, which file names need, differs from the
-    locale. None: no change."""
+    """Return the encoding for printing, if Python's UTF-8 mode differs from the locale. File names need the
+    UTF-8 mode. None means no change."""
     name = codecs.lookup(locale.getencoding()).name
     is_chosen = "PYTHONUTF8" in os.environ or "PYTHONIOENCODING" in os.environ
     return name if sys.flags.utf8_mode and not is_chosen and name != "ascii" else None
 
 
 def charset_of(environ: Mapping[str, str], encoding: str) -> Charset | None:
-    """Return the charset of a terminal with these variables, None for all characters. ``encoding`` is the
-    locale's."""
+    """Return the charset of a terminal with the variables ``environ``. None means all characters.
+    ``encoding`` is the encoding of the locale."""
     if environ.get("TEXTUAL_DRIVER", "").endswith(":WebDriver") or environ.get("PYTHONUTF8") == "1":
         return None
     if environ.get("TERM") == "linux":
-        # The text console accepts UTF-8, but its fonts have at most 512 characters.
+        # The text console accepts UTF-8, but a font of the console has at most 512 characters.
         return Charset("cp437", "utf-8")
     given = environ.get("LC_ALL") or environ.get("LANG", "")
     is_coerced = environ.get("LC_ALL", "") == "" and environ.get("LC_CTYPE", "") in _COERCED
@@ -199,10 +200,10 @@ def charset_of(environ: Mapping[str, str], encoding: str) -> Charset | None:
 
 
 def _replace_unencodable(error: UnicodeError) -> tuple[str, int]:
-    """Replace characters that an encoding lacks, as `Charset.replace`. Raise other errors again."""
+    """Replace characters that an encoding lacks, as `Charset.replace` does. Raise other errors again."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    # Python has one name for all encodings with a table.
+    # Python reports all table-based encodings as "charmap".
     codec = "ascii" if error.encoding == "charmap" else error.encoding
     return error.object[error.start : error.end].translate(_replacements(codec, False)), error.end
 
@@ -211,10 +212,10 @@ codecs.register_error(REPLACEMENT_ERRORS, _replace_unencodable)
 
 
 class LazyTable(dict[int, str]):
-    """A table for ``str.translate`` that computes the entry of a character on its first use.
+    """A table for ``str.translate`` that computes the entry of a character on first use.
 
-    - ``show``: returns the entry of a character.
-    - ``known``: the entries that are not computed.
+    - ``show``: function that returns the entry of a character.
+    - ``known``: the entries that need no computation.
     """
 
     def __init__(self, show: Callable[[str], str], known: Mapping[int, str] | None = None) -> None:
@@ -238,15 +239,15 @@ def _replacements(codec: str, keeps_width: bool) -> LazyTable:
 
 
 def _sign(character: str, codec: str) -> str:
-    """Return the best replacement of a sign, empty if there is none."""
+    """Return the best replacement of a sign, empty if the codec has no replacement."""
     signs = _SIGNS.get(character, "")
-    # A sign of two cells has one replacement for both.
+    # A sign of two cells has one replacement for both cells.
     candidates = [signs] if signs and _cell_len(character) == 2 else list(signs)
     return next((each for each in candidates if _encodes(each, codec)), "")
 
 
 def _control(character: str) -> str:
-    """Return the control character whose picture ``character`` is, or the character."""
+    """Return the control character for the picture ``character``. Return other characters unchanged."""
     return chr(ord(character) - _PICTURES.start) if ord(character) in _PICTURES else character
 
 
@@ -266,6 +267,6 @@ def _encodes(text: str, codec: str) -> bool:
 
 
 def json_escape(character: str) -> str:
-    """Return ``character`` as ``\\uXXXX``, as two escapes above U+FFFF, as in JSON."""
+    """Return ``character`` as a JSON escape ``\\uXXXX``. Characters above U+FFFF become two escapes."""
     units = character.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

@@ -35,12 +35,12 @@ def readable_language(language: Language) -> Language:
 
 
 def now_of(node: DOMNode) -> int:
-    """Return the moment that the app of ``node`` shows, in nanoseconds since the epoch."""
+    """Return the moment shown by the app of ``node``, in nanoseconds since the epoch."""
     return cast("LocalizedApp", node.app).now()
 
 
 def keymap_of(node: DOMNode) -> Mapping[str, tuple[str, ...]]:
-    """Return the person's own keys, by action id."""
+    """Return the custom keys of the person, by action id."""
     return cast("LocalizedApp", node.app).keymap
 
 

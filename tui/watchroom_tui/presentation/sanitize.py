@@ -1,8 +1,8 @@
-"""Make text from agents safe to show: control characters become visible, and nothing is dropped.
+"""Sanitized texts of agents: control characters become visible, and no word is dropped.
 
-Stored text is unchanged. Here every control, escape, bidirectional and other invisible character becomes
-visible, so that it can move no cursor, start no link and hide no word. Characters that the terminal cannot
-show are replaced. Characters that terminals give different widths would shift the rest of the row: the
+Stored texts are unchanged. Control, escape, bidirectional and other invisible characters become visible, so
+that a text cannot move the cursor, start a link or hide words. Characters that the terminal cannot show are
+replaced. Characters with different widths in different terminals would shift the rest of the row. So the
 variants and skin tones of emoji are left out, and symbols that became wide in Unicode 16 are spelled out.
 """
 
@@ -21,8 +21,8 @@ _VARIANTS: Final = "\ufe00-\ufe0d\U000e0100-\U000e01ef"
 _FORMS: Final = "\ufe0e\ufe0f"
 _SKIN_TONES: Final = "\U0001f3fb-\U0001f3ff"
 _INVISIBLE: Final = re.compile(f"[{_FILLERS}{_VARIANTS}{_FORMS}]")
-"""Invisible characters that Unicode counts as letters, marks and symbols: joiners, fillers, variation
-selectors."""
+"""Pattern of invisible characters that Unicode counts as letters, marks and symbols: joiners, fillers,
+variation selectors."""
 _DISPUTED: Final = (
     "\u2630-\u2637\u268a-\u268f\u302e\u302f\u3248-\u324f\U0001d300-\U0001d356\U0001d360-\U0001d376"
 )
@@ -48,14 +48,13 @@ _LINE: Final = LazyTable(
 )
 _ESCAPED: Final = LazyTable(
     lambda each: each if each.isprintable() and not _INVISIBLE.match(each) else json_escape(each),
-    # Characters that Python calls not printable, but that only leave space.
+    # Python counts these characters as not printable, but they only leave space.
     {ord(each): each for each in "\n\t\u00a0\u3000"},
 )
 
 
 def sanitize(text: str) -> str:
-    """Return ``text`` as one line that is safe to show, with invisible and control characters made
-    visible."""
+    """Return ``text`` as one safe line. Invisible and control characters become visible."""
     shown = _draw_invisible(text)
     charset = None if shown.isascii() else terminal_charset()
     return shown if charset is None else charset.replace(shown)
@@ -83,11 +82,12 @@ def _replace(found: re.Match[str]) -> str:
 
 
 def copyable(line: str) -> str:
-    """Return ``line`` for the clipboard: sanitized, because it may be pasted into a shell, with its tabs."""
+    """Return ``line`` for the clipboard, sanitized except for its tabs. The person may paste it into a
+    shell."""
     return "\t".join(map(_draw_invisible, line.split("\t")))
 
 
 def sanitize_lines(text: str) -> list[str]:
-    """Return ``text`` as safe lines. They are split at line feeds only, without a carriage return before
-    it."""
+    """Return ``text`` as safe lines. Split it only at line feeds. Remove a carriage return before a line
+    feed."""
     return [sanitize(line.removesuffix("\r")) for line in text.split("\n")]

@@ -1,4 +1,4 @@
-"""The two themes: shared variables for all stylesheets, for terminals with any number of colours."""
+"""The two themes: shared variables for all stylesheets, for each number of terminal colours."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ DARK: Final = "watchroom-dark"
 LIGHT: Final = "watchroom-light"
 
 ColorDepth: TypeAlias = Literal["16", "256", "full"]
-"""The number of a terminal's colours. A terminal of 16 uses its own colours and background."""
+"""The number of colours of a terminal. Terminals of 16 colours keep their own colours and background."""
 
-# In the order of `AgentColours`: the first three differ the most, then the first six. None is the green of
-# versions.
+# In the order of `AgentColours`: the first three differ the most, then the first six. The green of versions
+# is left out.
 _DARK_AGENTS: Final = [
     *("#f2c14e", "#7cb7ff", "#c9a0ff", "#f4f59a", "#5fd7d7", "#ff9e80"),
     *("#e3a869", "#9fb4ff", "#f59ac8", "#b7d36b", "#6fe0b5", "#dba6a6"),
@@ -46,8 +46,8 @@ def _variables(agents: list[str], **more: str) -> dict[str, str]:
 def _terminal_theme(
     name: str, agents: list[str], *, primary: str, accent: str, success: str, error: str, dark: bool
 ) -> Theme:
-    """Return a theme of the terminal's own colours, by name. Where other themes use a background, it is
-    reversed, underlined or bold (``app.tcss``)."""
+    """Return a theme with the colours of the terminal, by name. It reverses, underlines or emboldens where
+    other themes use a background (``app.tcss``)."""
     ground = "ansi_default"
     success, error = f"ansi_{success}", f"ansi_{error}"
     return Theme(
@@ -146,8 +146,8 @@ THEMES: Final[Mapping[ColorDepth, tuple[Theme, Theme]]] = {
             ),
         ),
     ),
-    # Chosen from the palette that all such terminals have. The nearest to the colours above are less
-    # readable.
+    # Chosen from the palette of all terminals with 256 colours. The palette colours nearest to the
+    # colours above are less readable.
     "256": (
         Theme(
             name=DARK,
@@ -227,4 +227,4 @@ THEMES: Final[Mapping[ColorDepth, tuple[Theme, Theme]]] = {
         ),
     ),
 }
-"""The dark and the light theme, for each number of colours."""
+"""The dark and the light theme for each number of colours."""

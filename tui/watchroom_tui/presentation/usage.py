@@ -1,7 +1,7 @@
-"""The error of wrong usage, which ends a command with status 2."""
+"""The error for wrong usage. It ends a command with status 2."""
 
 from __future__ import annotations
 
 
 class WrongUsage(Exception):
-    """The arguments are wrong. The text gives the reason."""
+    """Error: the arguments are wrong. The text is the reason."""

@@ -1,1 +1,1 @@
-"""Read the data of a screen from the journal, outside of the event loop."""
+"""Readers of the data of a screen from the journal, outside of the event loop."""

@@ -1,4 +1,4 @@
-"""Find the version and author of each line of a text, and draw them as a gutter."""
+"""The version and author of each line of a text, and their gutter."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.worker.process import WorkerProcess
 
 AT_ONCE: Final = 4_000_000
-"""Max characters of the texts that are compared at once, before other tasks run."""
+"""Maximum number of characters to compare at once, before other tasks run."""
 
 _NAME: Final = 10
 
@@ -29,7 +29,8 @@ async def blame_lines(
 ) -> tuple[str, list[Row]]:
     """Return the text of the last of ``versions``, and the version of each of its lines.
 
-    ``journal`` is read in a thread. Can be cancelled. Raises `UnreadableVersionError`, `JournalError`.
+    Read ``journal`` in a thread. The function can be cancelled. Raises `UnreadableVersionError` and
+    `JournalError`.
     """
     found: list[Row] = []
     text = ""
@@ -56,7 +57,7 @@ def _updated_blame(
 
 
 def _up_to(max_characters: int, texts: Iterator[str]) -> Iterator[str]:
-    """Yield texts until they have ``max_characters`` characters together, at least one."""
+    """Yield texts until they have at least ``max_characters`` characters together."""
     total = 0
     for text in texts:
         yield text
@@ -66,10 +67,10 @@ def _up_to(max_characters: int, texts: Iterator[str]) -> Iterator[str]:
 
 
 class BlameGutter(Drawing):
-    """A text with a gutter: each line's author and version.
+    """A text with a gutter: the author and version of each line.
 
-    - ``foot``: returns the foot for a version.
-    - ``oldest``: the oldest version that was compared, if the file is older. Its lines may be older too.
+    - ``foot``: function that returns the foot for a version.
+    - ``oldest``: the oldest compared version, if the file is older. Its lines can be older too.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Read boards, current and past. Call it in threads."""
+"""Readers of boards, current and past. Call them in threads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from watchroom_whiteboards.templates import render_template
 
 
 class BoardSnapshot(NamedTuple):
-    """A board's text as UTF-8, and the row of its version, None while it is the template."""
+    """The text of a board in UTF-8, and the row of its version. The row is None for the template."""
 
     name: str
     row: Row | None
@@ -29,8 +29,8 @@ def read_board(journal: Journal, name: str, head: Row | None, as_of: int) -> Boa
     - ``head``: the row of the version, None for the template.
     - ``as_of``: the row at which the team is read for the template.
 
-    Raises `InvalidName` if ``head`` is None and no board has that name, `JournalDamaged` if the text cannot
-    be read, `JournalError`.
+    Raises `InvalidName` if ``head`` is None and the name is invalid for boards. Raises `JournalDamaged` if
+    the text cannot be read, and `JournalError`.
     """
     if head is None:
         board, config = Board.named(name), read_config(journal, as_of=as_of)

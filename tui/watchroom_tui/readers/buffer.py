@@ -1,4 +1,4 @@
-"""A buffer for people: its text with the marks of an open choice, and its changes."""
+"""A buffer for people: its text with the marks of a pending choice, and its changes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from watchroom.model import Row
 
 
 class PendingChoice(NamedTuple):
-    """The text that an agent searched and its replacement, the number of matches, and the number of marked
-    ones."""
+    """A choice that an agent must make: the searched text, its replacement, the number of matches, and the
+    number of marked matches."""
 
     old: str
     new: str
@@ -22,7 +22,7 @@ class PendingChoice(NamedTuple):
 class BufferSnapshot(NamedTuple):
     """A buffer at a version.
 
-    - ``shown``: ``text`` with the marks of an open choice.
+    - ``shown``: ``text`` with the marks of a pending choice.
     - ``marks``: the pattern of the marks.
     """
 
@@ -35,14 +35,14 @@ class BufferSnapshot(NamedTuple):
 
 
 def read_buffer(journal: Journal, row: Row) -> BufferSnapshot:
-    """Return the buffer at one of its versions. Slow, so not for the event loop."""
-    # Imports pydantic, which takes longer than to open the screen of agents.
+    """Return the buffer at a version. Do not call it in the event loop, because it is slow."""
+    # The module imports pydantic, which takes longer than opening the screen of agents.
     from watchroom.features.buffers import reads as buffers
 
     found = buffers.read_buffer(journal, row)
     if found.pending is None:
         return BufferSnapshot(row, found.text, found.base, found.text)
-    # The editor is slow to load, and needed only here.
+    # The module is slow to load, and needed only here.
     from watchroom.algorithms.editing.selections import Selections, choose_tag, find_matches, insert_markers
 
     old, new = found.pending
@@ -55,7 +55,7 @@ def read_buffer(journal: Journal, row: Row) -> BufferSnapshot:
 
 
 def _marks_of(tag: str) -> re.Pattern[str]:
-    """Return the pattern of marked texts with their marks. For texts of several lines it matches the marks
-    only."""
+    """Return the pattern of marked texts with their marks. The pattern matches only the marks of texts with
+    several lines."""
     name = re.escape(tag)
     return re.compile(rf"\[\[{name}#(\d+)\]\].*?\[\[/{name}#\1\]\]|\[\[/?{name}#\d+\]\]")

@@ -1,4 +1,4 @@
-"""Compare two versions of a file or board."""
+"""Comparisons of two versions of a file or board."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Comparison(NamedTuple):
 
 
 async def compare_versions(app: Dashboard, row: Row, other: Row | None = None) -> Comparison:
-    """Compare ``row`` with ``other``, or with its base if that is None. The journal is read in a thread.
-    Raises `UnreadableVersionError`, `JournalError`."""
+    """Compare ``row`` with ``other``, or with the base of ``row`` if ``other`` is None. Read the journal in a
+    thread. Raises `UnreadableVersionError` and `JournalError`."""
     pair = await asyncio.to_thread(find_pair, app.journal, row, other)
     return Comparison(pair, await compare_pair(app, pair))
 

@@ -1,4 +1,4 @@
-"""Read realtime documents, current and past. Call it in threads."""
+"""Readers of realtime documents, current and past. Call them in threads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _CHUNK: Final = 1000
 
 
 class DocumentSnapshot(NamedTuple):
-    """A document at a version. ``row`` made that version, and ``newest`` is the number of the last one."""
+    """A document at a version. ``row`` is the row of the version, ``newest`` is the number of the newest
+    version."""
 
     name: str
     picture: AttributedFields
@@ -35,7 +36,7 @@ class DocumentSnapshot(NamedTuple):
 
 
 class DocumentReader:
-    """Reads one document at a time. Thread-safe: a read waits for the one before it."""
+    """Reader of one document at a time. Thread-safe: a read waits for the previous read."""
 
     def __init__(self, journal: Journal, texts: Catalogue) -> None:
         self._journal = journal
@@ -49,10 +50,10 @@ class DocumentReader:
     ) -> DocumentSnapshot:
         """Return the document at the version ``newest``, or a little later.
 
-        - ``workspace``: with it, reading starts at the document's checkpoint.
+        - ``workspace``: if given, reading starts at the checkpoint of the document.
         - ``former``: the fields at an earlier version. Later changes are marked.
 
-        Raises `JournalError`, `DocumentNotFound`.
+        Raises `JournalError` and `DocumentNotFound`.
         """
         with self._lock:
             tail = self._tail_of(name, newest, workspace)
@@ -61,7 +62,7 @@ class DocumentReader:
 
     def then(self, name: str, version: int, progress: Callable[[float], None]) -> DocumentSnapshot | None:
         """Return the document at ``version``, None if another document is being read. The first call reads
-        the whole history, and ``progress`` gets the share that is read."""
+        the complete history and reports the read share to ``progress``."""
         with self._lock:
             tail = self._tail
             if tail is None or tail.name != name:

@@ -1,4 +1,4 @@
-"""Read the output of a command, incrementally while it runs, or whole after its end."""
+"""Readers of the output of a command: incrementally while the command runs, or complete after its end."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.presentation.sanitize import sanitize_lines
 
 MAX_LINES: Final = 2000
-"""Max lines of output, the newest ones."""
+"""Maximum number of the newest lines of output."""
 
 
 class OutputReader:
-    """Reads and caches the output of one command. Thread-safe."""
+    """Reader and cache of the output of one command. Thread-safe."""
 
     def __init__(self, journal: Journal, texts: Catalogue) -> None:
         self._journal = journal
@@ -63,7 +63,7 @@ def output_lines(record: CommandRecord, texts: Catalogue) -> list[Line]:
 
 
 class _Printed:
-    """Growing lines. A line is kept as its pieces, because both streams may write to it."""
+    """Lines that grow. A line is stored as pieces, because both streams can write to it."""
 
     def __init__(self) -> None:
         self._lines: list[list[Span]] = [[]]

@@ -25,7 +25,7 @@ from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
 from watchroom_tui.worker.main import DiffLine
 
 MAX_LINES: Final = 2000
-"""Max lines of a call's changes."""
+"""Maximum number of lines for the changes of a call."""
 
 _LINE_STYLES: Final = {
     "added": ("+", "added"),
@@ -40,9 +40,9 @@ _DIFF_STYLES: Final = {"+": "added", "-": "removed"}
 class RequestRow(NamedTuple):
     """A row of a request.
 
-    - ``call``: the id of the call, if the row is a line of its change.
-    - ``key``: the line's key in the review.
-    - ``hunk``: the line's hunk, None for an unchanged line.
+    - ``call``: the id of the call, if the row is a line of the call's change.
+    - ``key``: the key of the line in the review.
+    - ``hunk``: the hunk of the line, None for an unchanged line.
     """
 
     line: Line
@@ -63,7 +63,7 @@ class RequestDrawing(TextDrawing):
 
     @property
     def is_reviewed(self) -> bool:
-        """Whether there are hunks to take or decline."""
+        """Whether the request has hunks to accept or decline."""
         return bool(self._starts)
 
     def _begins_hunk(self, index: int) -> bool:
@@ -72,15 +72,16 @@ class RequestDrawing(TextDrawing):
         return row.hunk is not None and (before is None or (before.call, before.hunk) != (row.call, row.hunk))
 
     def line_row(self, index: int) -> RequestRow:
-        """Return the row of the line that the row at ``index`` comments on, or the row itself."""
+        """Return the row of the line that is commented at ``index``, or the row at ``index`` if it is no
+        comment."""
         row = self._rows[index]
         while index and (before := self._rows[index - 1]).key == row.key and before.call == row.call:
             index, row = index - 1, before
         return row
 
     def moved(self, before: Drawing, anchor: int) -> int | None:
-        """Return the closest index of a row of an earlier drawing, None if it is not shown any more. A line
-        is found by its key, other rows by their text."""
+        """Return the closest index of a row of an earlier drawing, None if the row is gone. Lines are found
+        by key, other rows by text."""
         if not isinstance(before, RequestDrawing):
             return None
         row = before._rows[anchor]
@@ -92,8 +93,8 @@ class RequestDrawing(TextDrawing):
         return min(found, key=lambda index: abs(index - anchor), default=None)
 
     def next_hunk(self, index: int, step: int) -> int | None:
-        """Return the start of the next hunk (``step`` -1: the previous one) from the row ``index``, None if
-        there is none."""
+        """Return the start of the next hunk from the row ``index``, or of the previous hunk if ``step`` is
+        -1. None if there is no such hunk."""
         found = [each for each in self._starts if (each - index) * step > 0]
         return min(found, key=lambda each: abs(each - index), default=None)
 
@@ -107,17 +108,18 @@ class RequestDrawing(TextDrawing):
 
 
 class _CallHead(NamedTuple):
-    """The lines above the changes of a call. ``divisible``: the call can be made with some of its hunks
-    only."""
+    """The lines above the changes of a call. ``divisible``: whether the call can be made with only some of
+    its hunks."""
 
     lines: Sequence[Line]
     divisible: bool
 
 
 class RequestPage:
-    """The request ``details`` for people, with the changes that each call would make.
+    """The request ``details`` for people, with the changes of each call.
 
-    Created once, because calls can have megabytes of arguments. Reviews are drawn anew from it.
+    Create it once per request, because calls can have megabytes of arguments. Draw it again for each change
+    of a review.
     """
 
     def __init__(
@@ -132,7 +134,7 @@ class RequestPage:
         ]
 
     def rows(self, reviews: Mapping[str, Review]) -> list[RequestRow]:
-        """Return all rows. ``reviews`` has the taken hunks and the comments, by call id."""
+        """Return all rows. ``reviews`` contains the accepted hunks and the comments, by call id."""
         details, texts = self._details, self._texts
         rows = [RequestRow(line) for line in _request_head(details, texts)]
         calls = zip(details.request.calls, details.proposals, self._changes, self._heads, strict=True)
@@ -198,7 +200,7 @@ def _call_head(
 
 
 def _reported_difference(details: RequestDetails) -> list[Line]:
-    """Return the difference outside of the zones that the client or its hook reported."""
+    """Return the difference that the client or its hook reported, for files outside of the zones."""
     told = details.request.metadata.get(DIFFERENCE)
     if not isinstance(told, str):
         return []
@@ -287,7 +289,7 @@ def _answer_lines(details: RequestDetails, texts: Catalogue) -> list[Line]:
 
 
 def argument_lines(call: PendingCall, would: Proposal | None) -> list[str]:
-    """Return the arguments of ``call`` as lines, without the text that its change shows."""
+    """Return the arguments of ``call`` as lines, without the text that is visible in its change."""
     given = parse_arguments(call.arguments)
     return _pretty_lines(
         {name: value for name, value in given.items() if would is None or value != would.after or not value}

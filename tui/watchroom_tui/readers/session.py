@@ -1,4 +1,4 @@
-"""Read a session incrementally from the journal."""
+"""Reader of a session, incrementally from the journal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from watchroom_tui.formatters.transcript import SessionStep, make_session_step
 
 
 class SessionSnapshot(NamedTuple):
-    """The steps of a session, oldest first, and the model's text since the last step."""
+    """The steps of a session, oldest first, and the text of the model since the last step."""
 
     path: str
     steps: tuple[SessionStep, ...]
@@ -20,7 +20,7 @@ class SessionSnapshot(NamedTuple):
 
 
 class SessionReader:
-    """Reads one session at a time. Thread-safe: ``journal`` is read in the caller's thread."""
+    """Reader of one session at a time. Thread-safe: ``journal`` is read in the caller's thread."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal

@@ -1,1 +1,1 @@
-"""What the dashboard does behind its screens: reading, acting, watching, navigating."""
+"""Services of the dashboard: reading, acting, watching and navigation."""

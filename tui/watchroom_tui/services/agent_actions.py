@@ -1,5 +1,5 @@
-"""What people do to agents and tasks from any screen: write, pause, resume, end, commit their work, and show
-their terminal."""
+"""Actions on agents and tasks from any screen: write, pause, resume, end, commit work, revert work and show
+terminals."""
 
 from __future__ import annotations
 
@@ -41,12 +41,14 @@ class AgentActions:
         self._app = app
 
     def write_message(self, agent: str) -> None:
-        """Have the person write to ``agent``. Show when it reads the message, or why it never does."""
+        """Ask the person for a message to ``agent``, and send the message. Show when the agent reads the
+        message, or why the agent cannot receive it."""
         if self._can_receive(agent, ("now", "resumed", "next")):
             self._app.open_editor(partial(self._write, agent))
 
     def send_comments_or_write(self, agent: str) -> None:
-        """Have the person send the comments on the changes of ``agent``, or write to it if there are none."""
+        """Send the comments on the changes of ``agent``, after a confirmation. Without comments, ask for a
+        message."""
         comments = ChangeComments(self._app)
         if not comments.list_unsent(agent):
             self.write_message(agent)
@@ -54,17 +56,18 @@ class AgentActions:
             self._start(partial(comments.send, agent, self._reading_text(agent)))
 
     def commit_work(self, agent: str) -> None:
-        """Have the person commit or try the work of ``agent`` in a repository."""
+        """Let the person commit or try the work of ``agent`` in a repository."""
         if agent:
             self._start(partial(self._commit_work, agent))
 
     def show_terminal(self, agent: str) -> None:
-        """Show the terminal of ``agent``, or why there is none."""
+        """Show the terminal of ``agent``, or the reason why it cannot be shown."""
         if agent:
             self._start(partial(self._show_terminal, agent))
 
     def toggle_pause(self, agent: str) -> None:
-        """Pause ``agent``, or resume it if it is paused or an error stopped it. Or show why not."""
+        """Pause ``agent``, or resume the agent if it is paused or stopped by an error. Show the reason if
+        neither is possible."""
         view = self._find(agent)
         if view is None or not self._can_receive(agent):
             return
@@ -79,12 +82,13 @@ class AgentActions:
         self._start(partial(self._app.carry_out, tool, {"agent_id": agent}, done))
 
     def revert_work(self, agent: str) -> None:
-        """Show what would change if the work of ``agent`` were taken back. The person chooses the moment."""
+        """Preview a revert of the work of ``agent``. The person chooses the start."""
         if agent:
             ask_to_revert(self._app, RevertSubject(agent))
 
     def end_session(self, agent: str) -> None:
-        """End the session of ``agent`` for good, after a question. Or show why not."""
+        """End the session of ``agent`` permanently, after a confirmation. Show the reason if the session
+        cannot end."""
         if not self._can_receive(agent):
             return
         texts, name = self._app.texts, sanitize(agent)
@@ -96,7 +100,7 @@ class AgentActions:
         self._start(partial(act, CANCEL, {"agent_id": agent}, texts("session.ended", agent=name)))
 
     def end_agent(self, task: TaskView, member: Member) -> None:
-        """End ``member`` of ``task`` and all agents that it spawned, after a question."""
+        """End ``member`` of ``task`` and all agents that ``member`` spawned, after a confirmation."""
         if not self.can_act():
             return
         texts = self._app.texts
@@ -113,7 +117,7 @@ class AgentActions:
         self._start(partial(act, TERMINATE, {"agent_id": member.id}, done))
 
     def cancel_task(self, task: TaskView) -> None:
-        """Cancel the unfinished ``task``, after a question."""
+        """Cancel the unfinished ``task``, after a confirmation."""
         if not self.can_act():
             return
         texts = self._app.texts
@@ -125,7 +129,7 @@ class AgentActions:
         self._start(partial(act, END_TASK, arguments, texts("tasks.cancelled", task=name)))
 
     def can_act(self) -> bool:
-        """Return whether the person can act now. Show why not."""
+        """Return whether the person can act now. Show the reason if not."""
         if not self._app.can_act:
             self._app.explain_read_only()
         return self._app.can_act
@@ -138,7 +142,7 @@ class AgentActions:
         return self._app.model.agent(agent) if self._app.can_act else None
 
     def _can_receive(self, agent: str, when: Sequence[Reading] = ("now", "resumed")) -> bool:
-        """Return whether the agent reads messages at one of these times. Show why not."""
+        """Return whether ``agent`` reads messages at one of the times in ``when``. Show the reason if not."""
         if not self.can_act():
             return False
         view, texts = self._find(agent), self._app.texts
@@ -152,14 +156,15 @@ class AgentActions:
         return False
 
     def _reader_text(self, key: str, agent: str) -> str:
-        """Return the text ``key`` about an agent without a process, with the command that resumes it."""
+        """Return the text ``key`` about an agent without a process, with the command that resumes the
+        agent."""
         resume = self._app.model.message_reader(agent).hint
         texts = self._app.texts
         how = texts("session.resume_with", resume=sanitize(resume)) if resume else texts("session.resume")
         return texts(key, agent=sanitize(agent), resume=how)
 
     def _reading_text(self, agent: str) -> str:
-        """Return a text that says when ``agent`` reads a message that is sent now."""
+        """Return a text about the time at which ``agent`` would read a message sent now."""
         view = self._find(agent)
         when = self._app.model.message_reader(agent).when
         if view is not None and not view.is_present and when != "next":
@@ -171,7 +176,7 @@ class AgentActions:
     async def _confirm_and_act(
         self, title: str, question: str, tool: str, arguments: Mapping[str, Json], done: str
     ) -> None:
-        """Call ``tool`` if the person confirms it, and show ``done``. The texts are sanitized."""
+        """Call ``tool`` if the person confirms, and show ``done``. The texts must be sanitized."""
         if await self._app.push_screen_wait(ConfirmDialog(title, question)):
             await self._app.carry_out(tool, arguments, done)
 
@@ -187,7 +192,7 @@ class AgentActions:
             self._app.drafts.drop(TextDraft, key)
 
     async def _commit_work(self, agent: str) -> None:
-        """Commit or try the work of ``agent`` in the tree that it changed last."""
+        """Let the person commit or try the work of ``agent`` in the tree that the agent changed last."""
         app = self._app
         if not self.can_act():
             return
@@ -209,7 +214,7 @@ class AgentActions:
         await commit_agent(app, state.tree, agents, agent)
 
     async def _show_terminal(self, agent: str) -> None:
-        """Select the pane of tmux in which the client of ``agent`` runs, or show why there is none."""
+        """Select the tmux pane of the client of ``agent``, or show why no pane was found."""
         app, name = self._app, sanitize(agent)
         view = app.model.agent(agent)
         workspace = await app.wait_for_workspace()
@@ -237,14 +242,15 @@ class AgentActions:
 
 
 def _read_trees(journal: Journal) -> list[TreeState]:
-    # It knows git, which takes a while to load.
+    # Imported on first use, because the module for git is slow to load.
     from watchroom.features.trees.reads import TreeReader
 
     return TreeReader(journal).describe_trees()
 
 
 def _read_environment(workspace: Workspace, session: str) -> dict[str, str] | None:
-    """Return the environment of the client of ``session``, None if it does not run on this machine."""
+    """Return the environment of the client of ``session``, or None if the client does not run on this
+    machine."""
     from watchroom.agents.clients.client_traces import find_process
 
     process = find_process(workspace, session)

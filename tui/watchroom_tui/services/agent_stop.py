@@ -1,4 +1,4 @@
-"""Pause all working agents, show what proves that they stopped, and resume them."""
+"""Pause all working agents, show proof that they have stopped, and resume them."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ if TYPE_CHECKING:
     from watchroom.workspace import Workspace
 
 PATIENCE: Final = 10.0
-"""Seconds in which an agent must be proven to have paused."""
+"""Timeout in seconds for the proof that an agent has paused."""
 _LOOK_SECONDS: Final = 0.1
-"""Seconds between checks. The end of a process may write no row."""
+"""Seconds between checks. Polling is needed, because the end of a process may write no row."""
 _GOES_ON: Final = ("idle", "running", "waiting_for_human_input")
-"""The status of a session that a process continues."""
+"""The statuses of sessions of working agents."""
 
 
 class AgentStop:
-    """Pauses all agents, or resumes the agents that it paused, which the journal lists. ``patience``: seconds
-    to wait for the proofs."""
+    """Service that pauses all agents and resumes the paused agents. The journal lists the paused agents.
+    ``patience``: timeout in seconds for the proofs."""
 
     def __init__(self, app: Dashboard, patience: float = PATIENCE) -> None:
         self._app = app
         self._patience = patience
 
     async def toggle(self) -> None:
-        """Ask whether to pause all working agents. If none works, ask whether to resume the paused ones.
+        """Ask whether to pause all working agents. Ask whether to resume the paused agents if no agent works.
 
-        Show for each agent whether it is proven to have stopped, or why it could not be told. Await it in a
-        worker.
+        Show for each agent whether its stop is proven, or why the agent could not be notified. Await this in
+        a worker.
         """
         app = self._app
         if not app.can_act:
@@ -63,8 +63,8 @@ class AgentStop:
             app.show_message(app.texts("stop.nobody"))
 
     def _find_doubted(self) -> Sequence[str]:
-        """Return the agents whose session has ended, but whose client may still run."""
-        # What stops clients is slow to load.
+        """Return the agents with an ended session and a client that may still run."""
+        # Imported on first use, because the module is slow to load.
         from watchroom.agents.clients.stopping import doubted_agents
 
         workspace = self._app.workspace
@@ -78,7 +78,7 @@ class AgentStop:
         return view.session.status in _GOES_ON
 
     def _is_stopped(self, view: AgentView) -> bool:
-        """Whether it is paused, or will be at its next step."""
+        """Return whether the agent is paused, or will pause at its next step."""
         if view.is_ended:
             return False
         last = view.session.last.seq if view.session else 0
@@ -87,8 +87,8 @@ class AgentStop:
     async def _act(
         self, tool: str, arguments: Mapping[str, Json], verb: str, agents: Sequence[str]
     ) -> Mapping[str, Json] | None:
-        """Call ``tool`` if the person confirms it. Return its result, None if nothing was done. The reason is
-        then shown."""
+        """Call ``tool`` if the person confirms. Return the result of the tool, or None if the person declines
+        or the call fails. Show the reason for a failure."""
         app, texts = self._app, self._app.texts
         question = texts(f"stop.{verb}_question", count=len(agents), agents=_join_names(agents))
         if not await app.push_screen_wait(ConfirmDialog(texts(f"stop.{verb}_title"), question)):
@@ -102,8 +102,8 @@ class AgentStop:
         return answer
 
     async def _prove(self, answer: Mapping[str, Json]) -> None:
-        """Show which agents of ``answer`` have stopped, until all have or time is up. Show it as notices too,
-        because the person may close the dialog."""
+        """Show which agents of ``answer`` have stopped, until all agents have stopped or the time is up. Show
+        the outcome in notices too, because the person may close the dialog."""
         app, workspace = self._app, self._app.workspace
         refused = cast("Mapping[str, str]", answer.get("refused", {}))
         if workspace is None:
@@ -132,7 +132,7 @@ class AgentStop:
             app.show_message(text, "error")
 
     def _check(self, workspace: Workspace, agents: Iterable[str]) -> Sequence[StopState]:
-        # What stops clients is slow to load.
+        # Imported on first use, because the module is slow to load.
         from watchroom.agents.clients.stopping import check_paused
 
         proofs = [check_paused(workspace, agent, self._app.language) for agent in agents]

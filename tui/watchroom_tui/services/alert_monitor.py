@@ -15,7 +15,7 @@ from watchroom_tui.services.terminal_alerts import alert_sequence
 
 
 class AlertMonitor:
-    """Announces new needs. Needs that already wait at the start are not announced, because the header shows
+    """Monitor that announces new needs. It ignores needs that exist at the start, because the header shows
     them."""
 
     def __init__(self, app: Dashboard, mode: AlertMode) -> None:
@@ -25,12 +25,12 @@ class AlertMonitor:
         self._is_on = False
 
     def start(self) -> None:
-        """Start to announce, if the present is shown."""
+        """Start the announcements if the present is shown."""
         self._is_on = self._app.is_live
         self.record_current_needs()
 
     def record_current_needs(self) -> None:
-        """Record the present needs as known, once the journal is read completely."""
+        """Record the current needs as known, as soon as the journal is read completely."""
         app = self._app
         if self._watch is None and app.progress == 1:
             self._watch = initial_state(urgent_needs(app.model, app.now()))
@@ -41,7 +41,7 @@ class AlertMonitor:
         self._app.show_message(self._app.texts(f"alert.mode.{self.mode}"))
 
     def tell(self, needs: Sequence[Need]) -> None:
-        """Send an alert if one is due. ``needs``: the needs that wait for a person now."""
+        """Send an alert if it is due. ``needs``: the current needs."""
         app = self._app
         if self._watch is None or not self._is_on:
             return

@@ -1,6 +1,7 @@
-"""Which needs to announce to a person who looks elsewhere: each once, at a limited rate.
+"""Policy for alerts: announce each need once, at a limited rate.
 
-Pure: takes an `AlertState` and the present needs, and returns the next state and the needs to announce.
+The functions are pure. They take an `AlertState` and the current needs, and return the next state and the
+needs to announce.
 """
 
 from __future__ import annotations
@@ -19,11 +20,16 @@ Identity: TypeAlias = tuple[NeedKind, str, int]
 DELAY_SECONDS: Final = 3.0
 """Seconds before a new need is announced, because most agents recover from a conflict sooner."""
 INTERVAL_SECONDS: Final = 10.0
-"""Min seconds between two alerts. Needs that come in between share one alert."""
+"""Minimum number of seconds between two alerts. New needs in between share one alert."""
 
 
 class AlertState(NamedTuple):
-    """The needs that are known, the new ones with their times in seconds, and the time of the last alert."""
+    """State of the alerts.
+
+    - ``known``: the needs that are not announced again.
+    - ``new``: the needs to announce, with the time of their first check in seconds.
+    - ``last_alert_at``: the time of the last alert in seconds.
+    """
 
     known: Set[Identity]
     new: Mapping[Identity, float] = MappingProxyType({})
@@ -38,7 +44,7 @@ def initial_state(pressing: Sequence[Need]) -> AlertState:
 def next_alerts(
     watch: AlertState, pressing: Sequence[Need], now: float
 ) -> tuple[AlertState, tuple[Need, ...]]:
-    """Return the next state, and the needs to announce at ``now`` (seconds): none, or all new ones."""
+    """Return the next state, and the needs to announce at ``now`` (seconds): no needs, or all new needs."""
     new = [need for need in pressing if need.identity not in watch.known]
     since = {need.identity: watch.new.get(need.identity, now) for need in new}
     is_due = (

@@ -1,4 +1,4 @@
-"""Comments on lines that agents changed. People write, edit and remove them, and send them together."""
+"""Comments on lines that agents changed. People write, edit and remove comments, and send them together."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ class ChangeComments:
         return find_unsent(self._app.model.comments, agent)
 
     async def write(self, file: ChangedFile, agent: str, lines: Sequence[DrawnLine]) -> None:
-        """Have the person comment on ``lines`` of ``file`` for ``agent``. Await it in a worker."""
+        """Ask the person for a comment to ``agent`` on ``lines`` of ``file``. Await this in a worker."""
         tree, path = split_repo_path(file.head.path)
         quote = "\n".join(each.text for each in lines)[:MAX_QUOTED_CHARACTERS]
         first = lines[0]
         await self.edit(TreeComment(uuid4().hex, tree, path, agent, first.at + 1, first.is_old, quote, ""))
 
     async def edit(self, comment: TreeComment) -> None:
-        """Have the person edit ``comment``. An empty one is removed. Await it in a worker."""
+        """Let the person edit ``comment``. An empty text removes the comment. Await this in a worker."""
         app, texts = self._app, self._app.texts
-        # A new comment has a new id, and its draft is found by the place.
+        # Each new comment has a new id, so its draft is found by its place.
         place = f"{comment.line} {comment.is_old}" if not comment.text else comment.id
         key = f"comment {comment.tree} {comment.path} {place}"
         label = texts("change_comments.draft", agent=comment.agent)
@@ -76,8 +76,8 @@ class ChangeComments:
         app.drafts.drop(TextDraft, key)
 
     async def send(self, agent: str, reading: str) -> None:
-        """Show the prompt with the comments for ``agent``, and send it if the person confirms it. Await it in
-        a worker. ``reading``: a sanitized text that says when the agent reads it."""
+        """Show the prompt with the comments for ``agent``, and send it if the person confirms. Await this in
+        a worker. ``reading``: a sanitized text about the time at which the agent reads the prompt."""
         app, texts = self._app, self._app.texts
         comments = self.list_unsent(agent)[:MAX_COMMENTS]
         folders = {each.id: each.folder for each in app.model.trees}

@@ -1,4 +1,4 @@
-"""Open a file in the editor of the person: in the terminal of the dashboard, or in a window of its own."""
+"""Open a file in the editor of the person, in the terminal of the dashboard or in a separate window."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ _WITH_WINDOWS: Final = (
     *("gvim", "mvim", "neovide", "gedit", "gnome-text-editor", "kate", "kwrite", "mousepad", "pluma", "xed"),
     *("geany", "mate", "bbedit", "nova", "open", "xdg-open", "idea", "pycharm", "webstorm", "goland"),
 )
-"""Editors that open a window. All others get the terminal."""
+"""Editors that open a window. All other editors run in the terminal."""
 _DETACH: Final = 'exec "$@" < /dev/null > /dev/null 2>&1 &'
 
 
 async def edit_file(app: Dashboard, path: str) -> None:
-    """Run the editor that the environment names on the file at ``path``. An editor with a window runs beside
-    the dashboard. Any other gets the terminal, and nothing is shown until it ends."""
+    """Open the file at ``path`` in the editor from ``VISUAL`` or ``EDITOR``, default: vi. An editor with a
+    window runs in parallel with the dashboard. Any other editor runs in the terminal and suspends the
+    dashboard until it exits."""
     named = next((os.environ[each] for each in _VARIABLES if os.environ.get(each)), _DEFAULT)
     try:
         words = [*shlex.split(named), path]
@@ -51,13 +52,13 @@ def has_window(program: str) -> bool:
 def _run_in_terminal(app: Dashboard, words: list[str]) -> None:
     """Run a program in the terminal of the dashboard. Raises SuspendNotSupported, OSError."""
     with app.suspend():
-        # Nothing is drawn until it ends, so it is right that the event loop stands still.
+        # Blocking the event loop is fine, because nothing is drawn until the program exits.
         subprocess.run(words, check=False)
 
 
 def _run_beside(words: list[str]) -> None:
-    """Start a program that goes on after the dashboard. Raises OSError."""
+    """Start a program that can outlive the dashboard. Raises OSError."""
     if shutil.which(words[0]) is None:
         raise FileNotFoundError(words[0])
-    # The shell ends at once, so that nobody has to wait for the program.
+    # The shell exits at once, so that no process must wait for the program.
     subprocess.run(["/bin/sh", "-c", _DETACH, "sh", *words], check=True, start_new_session=True)

@@ -1,6 +1,7 @@
-"""A thread that follows the journal, folds its rows, and passes on whole models.
+"""A thread that follows the journal, folds its rows, and publishes complete models.
 
-It is live or as of an earlier row. The event loop never reads the journal.
+It follows the journal live, or stops at an earlier row. It keeps most reads of the journal off the event
+loop.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from watchroom.features.overview.snapshots import open_fold
 from watchroom.kernel.journal import Changes, Journal
 
 FRAME_SECONDS: Final = 0.05
-"""Min seconds between two models while rows keep coming: 20 a second."""
+"""Minimum number of seconds between two models while new rows arrive: 20 models per second."""
 
 PREVIEW_ROWS: Final = 80
-"""The number of newest rows that are shown while the others are read."""
+"""The number of newest rows to show while older rows are read."""
 
 _CHUNK: Final = 200
 _LIVE_CHUNK: Final = 2000
@@ -44,8 +45,8 @@ class ModelChanged(Message):
 
 
 class OutageChanged(Message):
-    """The journal's server stopped answering, or answers again. ``since``: the time (nanoseconds since the
-    epoch), None if it answers."""
+    """Start or end of an outage of the journal's server. ``since``: the start in nanoseconds since the epoch,
+    None at the end."""
 
     def __init__(self, since: int | None) -> None:
         super().__init__()
@@ -53,12 +54,12 @@ class OutageChanged(Message):
 
 
 class Feed:
-    """Calls ``show`` with each new model and the part of the journal that it contains, on its own thread.
+    """Thread that calls ``show`` with each new model and the fraction of the journal in the model.
 
-    - ``until``: the last row to read, default: follow the journal.
-    - ``show_outage``: called when the journal's server stops answering, with the time in nanoseconds since
-      the epoch, and with None when it answers again.
-    - ``folder``: the workspace's folder, for commands that people are shown.
+    - ``until``: the last row to read. None: follow the journal.
+    - ``show_outage``: callback for outages of the journal's server. Its argument is the start in nanoseconds
+      since the epoch, or None at the end.
+    - ``folder``: the folder of the workspace, for displayed commands.
     """
 
     def __init__(
@@ -80,7 +81,8 @@ class Feed:
         self._absent: frozenset[tuple[str, str, bool]] = frozenset()
         self._changes: Changes | None = None
         self._clock_ahead = 0
-        """How far the journal's clock was ahead of this machine's when it was last read, in nanoseconds."""
+        """Offset of the journal's clock from the clock of this machine at the last reading, in
+        nanoseconds."""
         self._stopping = Event()
         self._thread = Thread(target=self._run, name="watchroom-feed", daemon=True)
 
@@ -97,8 +99,8 @@ class Feed:
         self._clock_ahead = self._journal.now() - time.time_ns()
 
     def read_initial_model(self) -> tuple[Model, float]:
-        """Read the newest rows and the registration. Return their model, and the part of the journal that it
-        contains."""
+        """Read the newest rows and the registration. Return their model, and 1.0 if the model contains all
+        rows, else 0.0."""
         self._read_clock()
         last = self._journal.last_seq() if self._until is None else self._until
         look = Fold(self._journal.content, self._journal.row)
@@ -129,7 +131,7 @@ class Feed:
                 self._follow()
                 return
             except JournalUnreachable:
-                # The rows so far stay on the screen, and it continues after them.
+                # Rows that were read stay on the screen. The next attempt continues after them.
                 self._note_outage(True)
                 self._stopping.wait(_RETRY_SECONDS)
             except Exception:  # noqa: BLE001  # the fold continues after the row at which it failed
@@ -143,7 +145,7 @@ class Feed:
 
     def _follow(self) -> None:
         if self._changes is None and self.is_live:
-            # Before the rows are read, so that none is missed.
+            # Subscribe before the rows are read, so that no row is missed.
             self._changes = self._journal.changes()
         self._read_existing_rows()
         while self._changes is not None and not self._stopping.is_set():
@@ -157,7 +159,7 @@ class Feed:
                 self._changes.wait(PRESENCE_SECONDS)
 
     def _has_absence_changed(self) -> bool:
-        """Return whether other processes run the sessions than were shown."""
+        """Return whether the work without a process differs from the last published model."""
         return absent_work(with_presences(self._fold.model(), self._journal.presence.all)) != self._absent
 
     def _show_now(self) -> None:
@@ -181,7 +183,7 @@ class Feed:
             self._fold.apply(rows)
             if self._fold.seq // _PROGRESS_ROWS != rows[0].seq // _PROGRESS_ROWS:
                 self._show(preview, self._fold.seq / last)
-            # Half of the time is left to the keys.
+            # Sleep for the duration of the read, to leave half of the time to key handling.
             self._stopping.wait(time.monotonic() - started)
         self._show_now()
 

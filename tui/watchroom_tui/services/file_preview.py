@@ -1,4 +1,4 @@
-"""Show a version of a file with the lines that it changed."""
+"""Show a version of a file, with its changed lines highlighted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from watchroom_tui.widgets.text_pane import TextPane
 
 
 async def show_version(app: Dashboard, view: TextPane, head: Row, path: str) -> None:
-    """Show a version of a file, or say why it has no text. ``path``: its name for people."""
+    """Show the version ``head`` of a file in ``view``, or the reason why its text is unavailable. ``path``:
+    the displayed path."""
     title = f"{sanitize(path)} v{head.version} · {sanitize(head.actor)}"
     preview = await asyncio.to_thread(read_preview, app.journal, head)
     if preview.text is None:

@@ -1,4 +1,4 @@
-"""What people do to needs from any screen: mark them as seen, and sign changed settings."""
+"""Actions on needs from any screen: mark a need as seen, and sign changed settings."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from watchroom_tui.formatters import labels
 from watchroom_tui.presentation.sanitize import sanitize
 
 _MAX_LINES: Final = 12
-"""Max changed settings in the question."""
+"""Maximum number of changed lines in the question."""
 
 
 async def mark_as_seen(app: Dashboard, need: Need | None) -> None:
-    """Ask whether ``need`` was looked at and is fine, and record it. Await it in a worker."""
+    """Mark ``need`` as seen, after a confirmation. Await this in a worker."""
     texts = app.texts
     if not app.can_act:
         app.explain_read_only()
@@ -36,8 +36,8 @@ async def mark_as_seen(app: Dashboard, need: Need | None) -> None:
 
 
 async def sign_settings(app: Dashboard) -> None:
-    """Show how the config file differs from the settings in effect, and sign the file if the person confirms
-    it. Await it in a worker."""
+    """Show the difference between the config file and the settings in effect. Sign the file if the person
+    confirms. Await this in a worker."""
     if not app.can_act:
         app.explain_read_only()
         return
@@ -58,7 +58,7 @@ async def sign_settings(app: Dashboard) -> None:
 
 
 def _find_difference(workspace: Workspace) -> list[str]:
-    # It is slow to load, and seldom needed.
+    # Imported on first use, because the module is slow to load and seldom needed.
     import difflib
 
     holds, written = (

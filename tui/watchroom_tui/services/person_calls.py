@@ -1,4 +1,5 @@
-"""The tool calls by which people answer requests, settle conflicts and say what they have seen. Pure."""
+"""Tool calls of people: answer requests, settle conflicts, send messages and mark rows as seen. The functions
+are pure."""
 
 from __future__ import annotations
 
@@ -18,13 +19,21 @@ class PersonCall(NamedTuple):
 
 
 def decide(request: int, *, approved: bool, reason: str = "") -> PersonCall:
-    """Approve or reject all calls of the ``request`` with this number. The agent reads the ``reason``."""
+    """Return the call that approves or rejects all calls of a request.
+
+    - ``request``: the number of the request.
+    - ``reason``: the reason for the agent.
+    """
     return PersonCall(ANSWER, {"request": request, "approved": approved, "reason": reason or None})
 
 
 def decide_calls(request: int, decisions: Sequence[CallDecision], reason: str = "") -> PersonCall:
-    """Make ``decisions`` on all calls of the ``request`` with this number. The agent reads their reasons, and
-    lists show ``reason``."""
+    """Return the call that decides all calls of a request.
+
+    - ``request``: the number of the request.
+    - ``decisions``: the decisions, with their reasons for the agent.
+    - ``reason``: the reason for lists.
+    """
     made: list[Mapping[str, Json]] = [
         {
             "call_id": each.call_id,
@@ -38,34 +47,41 @@ def decide_calls(request: int, decisions: Sequence[CallDecision], reason: str = 
 
 
 def reply(request: int, text: str) -> PersonCall:
-    """Answer the question of the ``request`` with this number with ``text``."""
+    """Return the call that answers a question with ``text``. ``request``: the number of the request."""
     return PersonCall(ANSWER, {"request": request, "text": text})
 
 
 def choose(request: int, values: Sequence[str]) -> PersonCall:
-    """Answer the ``request`` with this number with the ``values`` of its options."""
+    """Return the call that answers a request with the ``values`` of its options. ``request``: the number of
+    the request."""
     return PersonCall(ANSWER, {"request": request, "values": list(values)})
 
 
 def acknowledge(row: int) -> PersonCall:
-    """Mark the row with this number as seen."""
+    """Return the call that marks a row as seen. ``row``: the number of the row."""
     return PersonCall(SEEN, {"row": row})
 
 
 def write_message(agent: str, text: str) -> PersonCall:
-    """Send ``text`` to ``agent``."""
+    """Return the call that sends ``text`` to ``agent``."""
     return PersonCall(MESSAGE, {"to": agent, "payload": {"text": text}})
 
 
 def take_current(conflict: Row) -> PersonCall:
-    """Settle ``conflict`` (a refused write or an external edit) with the current version."""
+    """Return the call that settles ``conflict`` with the current version. ``conflict``: a refused write or an
+    external edit."""
     if conflict.actor == OUTSIDE:
         return PersonCall(REVERT, {"filepath": conflict.path, "conflict": conflict.seq})
     return PersonCall(DISMISS, {"conflict": conflict.seq})
 
 
 def take_incoming(conflict: Row, text: str, version: int, message: str) -> PersonCall:
-    """Settle ``conflict`` with its ``text``, as the version after ``version``, with a ``message``."""
+    """Return the call that settles a conflict with its own text.
+
+    - ``text``: the text of the conflict.
+    - ``version``: the expected current version.
+    - ``message``: the message of the new version.
+    """
     return PersonCall(
         RESOLVE,
         {
@@ -79,8 +95,7 @@ def take_incoming(conflict: Row, text: str, version: int, message: str) -> Perso
 
 
 def has_text(conflict: Row) -> bool:
-    """Return whether ``conflict`` has a text to take. It has none if the file was deleted, is binary or is
-    too long."""
+    """Return whether ``conflict`` has a text. False if the file was deleted, is binary or is too long."""
     return conflict.actor != OUTSIDE or (
         conflict.sha256 is not None and conflict.error not in (NotText.code, TooLarge.code)
     )

@@ -1,4 +1,4 @@
-"""Calls tools in the workspace as the person at the dashboard.
+"""Tool calls in the workspace by the person at the dashboard.
 
 The workspace is opened in the background. A key is unlocked when the first decision must be signed.
 """
@@ -26,15 +26,16 @@ if TYPE_CHECKING:
     from watchroom.workspace import Workspace
 
 _LOCKED: Final = "signer_locked"
-"""The error of a call whose key has locked itself since the last one."""
+"""Error code of a call after the key has locked itself."""
 _IDLE_SECONDS: Final = 15 * 60.0
 _IDLE_SECONDS_SHARED: Final = 5 * 60.0
-"""Seconds until an unused key is locked. The second is for terminals in which others may type."""
+"""Seconds until an unused key is locked. The shared timeout is for terminals in which other people can
+type."""
 
 
 class WatchModeChanged(Message):
-    """External edits are noticed in another way than before. ``poll_seconds``: seconds between polls, None if
-    the system reports edits."""
+    """Change in the detection of external edits. ``poll_seconds``: seconds between polls, None if the system
+    reports edits."""
 
     def __init__(self, poll_seconds: int | None) -> None:
         super().__init__()
@@ -44,7 +45,7 @@ class WatchModeChanged(Message):
 class _Attempt(NamedTuple):
     """A call in a thread.
 
-    - ``result``: None if the key must be unlocked first.
+    - ``result``: the result of the tool, None if the key must be unlocked first.
     - ``arguments``: the arguments, once they are known.
     - ``signer``: the signer before the call.
     """
@@ -57,7 +58,7 @@ class _Attempt(NamedTuple):
 class PersonToolbox:
     """The workspace and the tools of the person at ``app``.
 
-    ``open_workspace``: opens the workspace. It is called once, in a thread. None for viewers.
+    ``open_workspace``: callback that opens the workspace. It is called once, in a thread. None for viewers.
     """
 
     def __init__(self, app: Dashboard, open_workspace: Callable[[], Workspace] | None) -> None:
@@ -67,14 +68,14 @@ class PersonToolbox:
         self.may_act = open_workspace is not None
         """Whether the workspace is open, or will be."""
         self.failure = ""
-        """Why the workspace could not be opened."""
+        """The reason why the workspace could not be opened, empty otherwise."""
         self._is_settled = asyncio.Event()
         self._stop_watching: Callable[[], None] | None = None
         self._calls: set[Task[Mapping[str, Json] | None]] = set()
         self._unlocking = asyncio.Lock()
 
     async def open(self) -> bool:
-        """Open the workspace. Return False if that fails; `failure` is then set. Await it in a worker."""
+        """Open the workspace. Return False and set `failure` if this fails. Await this in a worker."""
         if self._open_workspace is None:
             return True
         try:
@@ -87,7 +88,7 @@ class PersonToolbox:
             self.may_act = False
             self._is_settled.set()
             return False
-        # Without a pause in between, so that closing the dashboard leaves nothing running.
+        # No await from here on, so that closing the dashboard leaves nothing running.
         self.workspace = workspace
         workspace.background.start()
         watcher, app = workspace.file_watcher, self._app
@@ -100,12 +101,13 @@ class PersonToolbox:
         return True
 
     def close(self) -> None:
-        """Stop watching the workspace. Its opener closes it. Call it outside of the event loop."""
+        """Stop watching the workspace. The opener of the workspace closes it. Call this outside the event
+        loop."""
         if self._stop_watching is not None:
             self._stop_watching()
 
     async def wait_for_workspace(self) -> Workspace | None:
-        """Return the workspace as soon as it is open, None if nothing can be changed."""
+        """Return the workspace as soon as it is open, or None if nothing can be changed."""
         if not self._app.can_act:
             return None
         await self._is_settled.wait()
@@ -114,7 +116,7 @@ class PersonToolbox:
     def call(self, tool: str, arguments: Arguments) -> Task[Mapping[str, Json] | None]:
         """Call a tool, as `Dashboard.act` describes.
 
-        It is a task and not a Textual worker, so that it continues after its screen is left.
+        The call runs in a task instead of a Textual worker, so that it continues after its screen is closed.
         """
         task = asyncio.create_task(self._call(tool, arguments))
         self._calls.add(task)
@@ -131,20 +133,20 @@ class PersonToolbox:
             return first.result
         is_unlocked = True
         async with self._unlocking:
-            # Another call may have had it unlocked meanwhile.
+            # Another call may have unlocked the key meanwhile.
             if workspace.signing.signer is first.signer:
                 is_unlocked = await self._unlock(workspace)
         if first.result is not None and not is_unlocked:
             return first.result
-        # Without a key the tool refuses the call, and records that.
+        # Without a key, the tool refuses the call and records the refusal.
         again = await asyncio.to_thread(self._attempt, workspace, tool, first.arguments, is_last=True)
         return again.result
 
     def _attempt(
         self, workspace: Workspace, tool: str, arguments: Arguments, *, is_last: bool = False
     ) -> _Attempt:
-        """Call ``tool`` with what the person may sign now, in a thread. ``is_last``: also without a key that
-        it needs."""
+        """Call ``tool`` with the current signer. Run this in a thread. ``is_last``: whether to call the tool
+        even without a required key."""
         given = arguments() if callable(arguments) else arguments
         signing = workspace.signing
         signer = signing.signer
@@ -169,7 +171,7 @@ class PersonToolbox:
         return _Attempt(result, given, signer)
 
     async def _unlock(self, workspace: Workspace) -> bool:
-        """Have the person unlock their key. Return whether it can sign now."""
+        """Ask the person to unlock their key. Return whether the key can sign now."""
         app = self._app
         try:
             signer = await self._open_signer(await asyncio.to_thread(workspace.people.current))
@@ -204,8 +206,8 @@ class PersonToolbox:
         return None
 
     async def _ask(self, path: str, problem: str, idle: float) -> str | None:
-        """Return the passphrase of the key file at ``path``, None if the person goes back."""
-        # The dialog is loaded with its first use.
+        """Ask for the passphrase of the key file at ``path``. Return None if the person goes back."""
+        # Imported on first use, to keep the start fast.
         from watchroom_tui.dialogs.unlock import UnlockDialog
 
         texts = self._app.texts

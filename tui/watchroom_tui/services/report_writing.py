@@ -1,4 +1,4 @@
-"""Write a report on what happened between two moments into a file."""
+"""Write a report on the rows between two moments into a file."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from watchroom_tui.formatters.report_page import lay_out_report
 from watchroom_tui.presentation.sanitize import sanitize
 
 _NAME: Final = re.compile(r"[\w][\w .+-]{0,99}\.(md|html|json)")
-"""A file's name without a folder, because a dashboard in a browser must not reach other folders."""
+"""Pattern for file names without a folder, because a dashboard in a browser must not reach other folders."""
 _DRAFT: Final = "report"
 
 
 async def write_report(app: Dashboard, after: int, until: int) -> None:
-    """Ask for a file's name, and write a report on the rows after ``after`` up to ``until`` into it. Await it
-    in a worker.
+    """Ask for a file name, and write a report on the rows after ``after`` up to ``until`` into the file.
+    Await this in a worker.
 
-    The name's ending selects Markdown, HTML or JSON. The file is in the folder in which the dashboard was
-    started. No file is replaced.
+    The extension selects Markdown, HTML or JSON. The file is created in the folder in which the dashboard was
+    started. Existing files are never replaced.
     """
     texts = app.texts
     if not app.may_act:

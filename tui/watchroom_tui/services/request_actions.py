@@ -27,7 +27,8 @@ from watchroom_tui.services.reviews import Reviews
 
 
 class NotApprovable(Exception):
-    """A request whose line does not show all that its approval would do. ``reason``: the key of a text."""
+    """Error for a request that must be opened first, because its line does not show every effect of an
+    approval. ``reason``: the text key of the reason."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -35,27 +36,28 @@ class NotApprovable(Exception):
 
 
 class RequestActions:
-    """The answers of the person at ``app``. What was written and not sent is kept among its drafts."""
+    """The answers of the person at ``app`` to requests. Unsent texts are kept among the drafts."""
 
     def __init__(self, app: Dashboard) -> None:
         self._app = app
         self._reviews = Reviews(app)
 
     def approve_need(self, need: Need) -> None:
-        """Approve the call of ``need``, from where it is listed. Show why not if the person should read more
-        than its line first."""
+        """Approve the call of ``need`` directly from a list. Show the reason if the person must open the
+        request first."""
         asked = self._find(need)
         if asked is not None and self.is_answerable(asked, "approve"):
             self._start(partial(self._approve_at_a_glance, asked))
 
     def reject_need(self, need: Need) -> None:
-        """Reject the request of ``need``, with a reason that the agent reads. Show why not if it is none."""
+        """Reject the request of ``need``, with a reason for the agent. Show a warning if ``need`` is not a
+        request."""
         asked = self._find(need)
         if asked is not None:
             self.reject(asked)
 
     def _find(self, need: Need) -> RequestView | None:
-        """Return the request of ``need``. Show why not if there is none."""
+        """Return the request of ``need``. Show a warning and return None if ``need`` has no open request."""
         app = self._app
         if need.kind != "request":
             app.show_message(app.texts("request.open_first"), "warning")
@@ -66,18 +68,19 @@ class RequestActions:
         return asked
 
     def approve(self, details: RequestDetails, ticked: Sequence[str]) -> None:
-        """Approve the ticked calls, each with the hunks that are taken, and reject the others."""
+        """Approve the ``ticked`` calls with their accepted hunks, and reject the other calls. Reject the
+        whole request if no call is ticked."""
         if ticked:
             self._start(partial(self._approve, details, ticked))
         else:
             self.reject(details.asked)
 
     def reject(self, asked: RequestView) -> None:
-        """Reject all calls, or decline the question, with a reason that the agent reads."""
+        """Reject all calls, or decline the question, with a reason for the agent."""
         self._app.open_editor(partial(self._reject, asked))
 
     def edit(self, details: RequestDetails, call_id: str, ticked: Sequence[str]) -> None:
-        """Approve a call with arguments that the person edits."""
+        """Let the person edit the arguments of a call, and approve the call."""
         self._app.open_editor(partial(self._edit, details, call_id, ticked))
 
     def write(self, details: RequestDetails) -> None:
@@ -85,7 +88,7 @@ class RequestActions:
         self._app.open_editor(partial(self._write, details))
 
     def choose(self, details: RequestDetails, values: Sequence[str]) -> None:
-        """Answer with these values."""
+        """Answer with ``values``. Show a warning if ``values`` is empty."""
         if values:
             arguments = person_calls.choose(details.asked.id, values).arguments
             self._start(partial(self._answer, details.asked, arguments))
@@ -93,8 +96,8 @@ class RequestActions:
             self._app.show_message(self._app.texts("request.tick_first"), "warning")
 
     def is_answerable(self, asked: RequestView | None, kind: RequestKind | None = None) -> bool:
-        """Return whether the person can answer ``asked`` now. Show why not. ``kind``: the kind of answer,
-        default: any."""
+        """Return whether the person can answer ``asked`` now. Show the reason if not. ``kind``: the required
+        kind of request, default: any."""
         app = self._app
         if not app.can_act:
             app.explain_read_only()
@@ -120,8 +123,8 @@ class RequestActions:
             self._app.show_message(self._app.texts(error.reason), "warning")
 
     def _approval(self, asked: RequestView) -> Mapping[str, Json]:
-        """Return the arguments that approve the only call of ``asked``. Read the journal. Raises
-        `NotApprovable`."""
+        """Return the arguments that approve the only call of ``asked``. Call this in a thread, because it
+        reads the journal. Raises `NotApprovable`."""
         details = read_request(self._app.journal, asked)
         calls = details.request.calls
         if len(calls) > 1:
@@ -133,7 +136,7 @@ class RequestActions:
         return self._decisions(details, [call.id for call in calls], {})
 
     async def _approve(self, details: RequestDetails, ticked: Sequence[str]) -> None:
-        """Approve the ``ticked`` calls. Ask first if a part is taken of one that cannot be made in part."""
+        """Approve the ``ticked`` calls. Ask first if a partly accepted call cannot be made in part."""
         reviews = self._reviews.of(details)
         if any(each.is_partial for each in reviews.values()):
             chosen = [call for call in details.request.calls if call.id in ticked]
@@ -151,8 +154,8 @@ class RequestActions:
     def _decisions(
         self, details: RequestDetails, ticked: Sequence[str], edited: Mapping[str, str]
     ) -> Mapping[str, Json]:
-        """Return the arguments that approve the ``ticked`` calls, the ``edited`` ones with these arguments
-        (JSON, by call id). Large reviews take a while, so call it in a thread."""
+        """Return the arguments that approve the ``ticked`` calls. ``edited``: changed arguments as JSON, by
+        call id. Call this in a thread, because large reviews take a while."""
         reviews, texts = self._reviews.of(details), catalogue(self._app.language)
         decisions = decide_calls(details.request.calls, reviews, texts, approved=ticked, edited=edited)
         return person_calls.decide_calls(details.asked.id, decisions).arguments
@@ -169,8 +172,8 @@ class RequestActions:
             await self._answer(asked, partial(self._rejection, asked, reason), draft)
 
     def _rejection(self, asked: RequestView, reason: str) -> Mapping[str, Json]:
-        """Return the arguments that reject all calls for ``reason``, with the comments on each. Read the
-        journal."""
+        """Return the arguments that reject all calls for ``reason``, with the comments on each call. Call
+        this in a thread, because it reads the journal."""
         details = read_request(self._app.journal, asked)
         number, reviews, texts = details.asked.id, self._reviews.of(details), catalogue(self._app.language)
         if not any(each.comments for each in reviews.values()):
@@ -204,7 +207,7 @@ class RequestActions:
             problem = _problem(text, texts)
             if problem is None:
                 break
-            # The text stays, and the person sees what is wrong with it.
+            # Keep the text, and show the problem in the hint.
             hint = problem
         chosen = ticked if call_id in ticked else [*ticked, call_id]
         await self._answer(details.asked, partial(self._decisions, details, chosen, {call_id: text}), draft)
@@ -219,7 +222,8 @@ class RequestActions:
         return self._app.drafts.find(TextDraft, key) or TextDraft(key, label, begun, is_wanted=is_open)
 
     async def _answer(self, asked: RequestView, arguments: Arguments, draft: TextDraft | None = None) -> None:
-        """Answer the request, and show the outcome. ``draft``: dropped if the answer was taken."""
+        """Answer the request, and show the outcome. ``draft``: the draft to drop if the answer is
+        accepted."""
         app = self._app
         result = await app.act(ANSWER, arguments)
         if result is None:
@@ -235,7 +239,7 @@ class RequestActions:
 
 
 def _problem(text: str, texts: Catalogue) -> str | None:
-    """Return why ``text`` cannot be arguments, None if it can."""
+    """Return the reason why ``text`` is invalid as arguments, or None if it is valid."""
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:

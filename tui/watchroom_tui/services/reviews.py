@@ -1,4 +1,4 @@
-"""Reviews of calls before they are answered: which hunks are taken, and comments on lines."""
+"""Reviews of calls before an answer: accepted hunks, and comments on lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from watchroom_tui.readers.request import RequestRow
 
 
 class ReviewDraft:
-    """The unsent reviews of the calls of one request, by call id. ``label``: whose request it is."""
+    """The unsent reviews of the calls of one request, by call id. ``label``: the displayed label of the
+    request."""
 
     def __init__(self, request: int, label: str) -> None:
         self.label = label
@@ -29,7 +30,7 @@ class ReviewDraft:
         return any(each.is_begun for each in self.reviews.values())
 
     def is_unsaved(self, model: Model) -> bool:
-        """Whether the person began a review, and the request is still open."""
+        """Return whether the person began a review, and the request is still open."""
         return self.is_begun and any(each.id == self._request for each in model.requests)
 
 
@@ -41,10 +42,9 @@ class Reviews:
         self._opened: int | None = None
 
     async def open(self, details: RequestDetails) -> None:
-        """Make a review for each open call of ``details`` that would change a text. Reviews that were begun
-        are kept."""
+        """Create a review for each call of ``details`` that would change a text. Keep reviews in progress."""
         number = details.asked.id
-        # Both texts of a change may be long, so unused reviews are dropped.
+        # Drop unused reviews, because both texts of a change may be long.
         if self._opened not in (None, number) and not self.is_begun(self._opened):
             self.drop(self._opened)
         self._opened = number
@@ -66,17 +66,20 @@ class Reviews:
         return draft.reviews if draft is not None and details.asked.ended is None else {}
 
     def is_begun(self, request: int) -> bool:
-        """Return whether the person has begun to review the ``request`` with this number."""
+        """Return whether the person has begun to review a request. ``request``: the number of the request."""
         draft = self._app.drafts.find(ReviewDraft, request)
         return draft is not None and draft.is_begun
 
     def drop(self, request: int) -> None:
-        """Drop the reviews of the ``request`` with this number."""
+        """Drop the reviews of a request. ``request``: the number of the request."""
         self._app.drafts.drop(ReviewDraft, request)
 
     def toggle(self, details: RequestDetails, call: str, hunk: int) -> bool:
-        """Decline the ``hunk`` (its index) of the ``call`` (its id), or take it again. Return False if there
-        is no such review."""
+        """Decline a hunk, or accept a declined hunk. Return False if ``call`` has no review.
+
+        - ``call``: the id of the call.
+        - ``hunk``: the index of the hunk.
+        """
         reviews = self.of(details)
         if call not in reviews:
             return False
@@ -84,8 +87,8 @@ class Reviews:
         return True
 
     async def comment(self, details: RequestDetails, row: RequestRow) -> bool:
-        """Have the person comment on the line of ``row``. Return whether the comment changed. Await it in a
-        worker."""
+        """Ask the person for a comment on the line of ``row``. Return whether the comment was changed. Await
+        this in a worker."""
         app, key, before = self._app, row.key, self.of(details).get(row.call)
         if key is None or before is None:
             return False

@@ -1,8 +1,8 @@
 """A person's settings for all workspaces, and the dashboard's memory of each workspace.
 
-The settings are one TOML file in the system's folder for settings. It belongs to the person. The dashboard
-writes only what the person changes there, and keeps comments, order and keys. The memory of a workspace is a
-file in the person's state folder.
+The settings are a TOML file in the system's folder for settings. The dashboard writes only settings that the
+person changed, and preserves comments, order and key bindings. The memory of a workspace is a file in the
+person's state folder.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from watchroom_tui.presentation.usage import WrongUsage
 from watchroom_tui.services.alert_policy import MODES, AlertMode
 
 MAX_BYTES: Final = 64 * 1024
-"""Max bytes of a file."""
+"""Maximum size of a file in bytes."""
 
 _IDS: Final = frozenset(action.id for action in ACTIONS)
 
@@ -48,10 +48,10 @@ _OBSOLETE: Final = ("filters",)
 class Settings:
     """The settings of one person, all optional.
 
-    - ``publish``: where checkpoints of journals are published: a folder, or a table of ``folder``, ``git`` (a
-      repository), ``branch`` and ``webhook``.
+    - ``publish``: the places where journal seals are published: a folder, or a table of ``folder``, ``git``
+      (a repository), ``branch`` and ``webhook``.
     - ``screen``: the screen to open if none is remembered for the workspace.
-    - ``keys``: the person's own keys, by action id. Other actions keep theirs.
+    - ``keys``: the person's key bindings, by action id. Other actions keep the default keys.
     """
 
     theme: Literal["dark", "light"] | None = None
@@ -63,15 +63,15 @@ class Settings:
 
     @property
     def publication(self) -> Publication:
-        """Where checkpoints of journals are published."""
+        """The places where journal seals are published."""
         table = self._publish_table
         folder, repository = (os.path.expanduser(table.get(name, "")) for name in ("folder", "git"))
         return Publication(folder, repository, table.get("branch", SEAL_BRANCH))
 
     @property
     def webhook(self) -> str:
-        """The address that checkpoints are posted to, or the variable that has it (``$NAME``). Empty for
-        none."""
+        """The webhook for journal seals: its address, or an environment variable with the address
+        (``$NAME``). Empty without a webhook."""
         return self._publish_table.get("webhook", "")
 
     @property
@@ -92,7 +92,7 @@ def settings_path() -> Path:
 
 
 def read_settings(path: Path, texts: Catalogue) -> Settings:
-    """Return the settings in the file at ``path``, the defaults without a file.
+    """Return the settings in the file at ``path``, or the defaults if the file does not exist.
 
     Raises `WrongUsage` with the file and the line if a setting, an action or a key is unknown, or if a key
     has two meanings.
@@ -121,8 +121,8 @@ def read_settings(path: Path, texts: Catalogue) -> Settings:
 
 
 def _mistakes(values: Mapping[str, Any], texts: Catalogue) -> Iterator[tuple[Sequence[str], str]]:
-    """Yield the place and the error of each invalid setting. Written by hand, because pydantic would delay
-    the first paint."""
+    """Yield the place and the error of each invalid setting. This does not use pydantic, because pydantic
+    would delay the first paint."""
     for name, value in values.items():
         if name in _CHOICES and value not in _CHOICES[name]:
             yield (name,), texts("settings.one_of", name=name, values=", ".join(_CHOICES[name]))
@@ -154,7 +154,7 @@ def _check_keys(settings: Settings, source: str, path: Path, texts: Catalogue) -
 
 
 def _key_mistake(action: str, keys: Sequence[str], settings: Settings, texts: Catalogue) -> str | None:
-    """Return the error in the keys of ``action``, None if there is none."""
+    """Return the error in the keys of ``action``, or None if the keys are valid."""
     if action not in _IDS:
         return texts("settings.no_action", name=action)
     # Textual would keep the old keys for an empty list.
@@ -168,7 +168,7 @@ def _key_mistake(action: str, keys: Sequence[str], settings: Settings, texts: Ca
 
 
 def _line_of(source: str, place: Sequence[str | int]) -> int | None:
-    """Return the line of a setting, or of its table. Called only for an error."""
+    """Return the line of a setting, or the line of its table. Called only for an error."""
     from watchroom.agents.simulation.toml_lines import line_numbers
 
     lines = line_numbers(source)
@@ -182,8 +182,9 @@ def _problem(path: Path, line: int | None, said: str, texts: Catalogue) -> Wrong
 
 
 def remember(path: Path, **values: str) -> None:
-    """Write these settings into the file at ``path``, and keep everything else. Raises OSError, and
-    ValueError if the file is not TOML or would be longer than `MAX_BYTES`. The file is then unchanged."""
+    """Write settings into the file at ``path``, and preserve its other content. Raises OSError, and
+    ValueError if the file is not TOML or would be longer than `MAX_BYTES`. An error leaves the file
+    unchanged."""
     import tomlkit
 
     try:
@@ -200,7 +201,7 @@ def remember(path: Path, **values: str) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    """Replace the file at ``path``. Raises OSError, and ValueError for more than `MAX_BYTES`."""
+    """Replace the file at ``path``. Raises OSError, and ValueError if ``text`` is longer than `MAX_BYTES`."""
     if len(text.encode()) > MAX_BYTES:
         raise ValueError(f"more than {MAX_BYTES} bytes")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -211,14 +212,18 @@ def _write(path: Path, text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceMemory:
-    """The last ``screen`` (None: unknown), and the filters of lists, by ``screen.list``."""
+    """The dashboard's memory of a workspace.
+
+    - ``screen``: the last screen, None if it is unknown.
+    - ``filters``: the filters of lists, by ``screen.list``.
+    """
 
     screen: str | None = None
     filters: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_memory(path: Path) -> WorkspaceMemory:
-    """Return the content of the file at ``path``, an empty memory if it is missing or damaged."""
+    """Return the content of the file at ``path``, or an empty memory if the file is missing or damaged."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -235,8 +240,8 @@ def read_memory(path: Path) -> WorkspaceMemory:
 
 
 def write_memory(path: Path, memory: WorkspaceMemory) -> None:
-    """Write ``memory`` into the file at ``path``, unless it is the same. Raises OSError, and ValueError for
-    more than `MAX_BYTES`."""
+    """Write ``memory`` into the file at ``path``, unless the file already contains it. Raises OSError, and
+    ValueError if the content is longer than `MAX_BYTES`."""
     if memory == read_memory(path):
         return
     import tomlkit

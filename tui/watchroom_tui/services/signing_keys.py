@@ -1,4 +1,4 @@
-"""The keys of the person at this machine: their files, and how to unlock them."""
+"""Signing keys of people at this machine: key files, devices and unlocking."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 def key_path(name: str) -> str:
-    """Return the path of the key file of the person called ``name``."""
+    """Return the path of a person's key file. ``name``: the name of the person."""
     from platformdirs import user_config_path
 
     return str(user_config_path("watchroom", appauthor=False) / "keys" / f"{name}.json")
 
 
 def enrolled_keys(people: People, name: str) -> list[PublicKey]:
-    """Return the enrolled keys of the person called ``name``."""
+    """Return the enrolled keys of a person. ``name``: the name of the person."""
     person = people.find(HUMAN_PREFIX + name)
     return [] if person is None else [parse_key(line) for line in person.keys]
 
 
 def find_device(people: People, name: str) -> Signer | None:
-    """Return the FIDO2 device of the person called ``name`` at this machine, None if there is none. Raises
+    """Return a person's FIDO2 device at this machine, or None. ``name``: the name of the person. Raises
     `SignerFailed`."""
     if not any(key.is_touched for key in enrolled_keys(people, name)):
         return None
@@ -40,11 +40,11 @@ def find_device(people: People, name: str) -> Signer | None:
 
 
 def open_signer(people: People, name: str, ask: Callable[[str], str], path: str = "") -> Signer | None:
-    """Return the signer for a person: a device, else a key file. None if there is neither.
+    """Return the signer for a person: a device, else a key file. None without a device and a key file.
 
     - ``name``: the person's name.
-    - ``ask``: gets the path of the key file, and returns its passphrase.
-    - ``path``: the key file, default: the person's own.
+    - ``ask``: callback for the passphrase. Its argument is the path of the key file.
+    - ``path``: the path of the key file, default: `key_path`. A given path disables devices.
 
     Raises `SignerFailed`, `KeyFileUnusable`, `WrongPassphrase`.
     """

@@ -1,4 +1,4 @@
-"""Work after the first paint, so that the first paint does not wait for it."""
+"""Work that is deferred until after the first paint."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from watchroom_tui.keys.actions import SCREENS
 
 _SCREENS: Final = (*(name for _, name in SCREENS), "merge")
 _AFTER_SECONDS: Final = 1.0
-"""Seconds before screens are loaded, because the workspace is usually open by then."""
+"""Seconds before screens are loaded. The workspace is usually open by then."""
 
 
 def resume_collector() -> None:
     """Enable the garbage collector if it was disabled for the start.
 
-    Objects that exist now are exempt, because they stay to the end, and a collection of all of them would
-    take as long as opening a screen.
+    Existing objects are exempt from collection, because they live until the dashboard closes. Collecting all
+    of them would take as long as opening a screen.
     """
     if not gc.isenabled():
         gc.freeze()
@@ -27,13 +27,13 @@ def resume_collector() -> None:
 
 
 async def load_screens(app: Dashboard) -> None:
-    """Import the screens that have something to show, so that the first visit is as quick as the second.
+    """Import the screens with content in advance, so that the first visit is as fast as later visits.
 
-    They are imported in a thread, with pauses as long as each import took, and are exempt from garbage
-    collection.
+    Import the screens in a thread. After each import, pause for the duration of the import. Exempt all loaded
+    objects from garbage collection.
     """
     await asyncio.sleep(_AFTER_SECONDS)
-    # Both need large libraries, which take memory.
+    # Both screens need large libraries, so skip them without content to save memory.
     is_wanted = {"documents": bool(app.model.documents), "boards": bool(app.model.boards)}
     for name in _SCREENS:
         if not is_wanted.get(name, True):

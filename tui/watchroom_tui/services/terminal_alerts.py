@@ -1,9 +1,9 @@
 """Alerts as terminal sequences: the bell, and two sequences for desktop notifications.
 
-OSC 9 (one text) comes from iTerm2, OSC 777 (title and text) from urxvt, and most others accept the latter.
-Kitty, Ghostty, WezTerm, foot and Warp accept both and would notify twice, so a known terminal gets one of
-them. Only an unknown one gets both. A terminal that knows neither shows nothing. tmux knows the bell. It
-passes on the rest if it is wrapped and ``allow-passthrough`` is on, and drops it otherwise.
+OSC 9 (one text) comes from iTerm2. OSC 777 (title and text) comes from urxvt, and most other terminals accept
+it. Kitty, Ghostty, WezTerm, foot and Warp accept both and would notify twice, so known terminals get only one
+sequence. Unknown terminals get both. Terminals that support neither show nothing. tmux supports the bell. It
+forwards wrapped sequences if ``allow-passthrough`` is on, and drops them otherwise.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from watchroom_tui.services.alert_policy import AlertMode
 
 BELL: Final = "\a"
 MAX_CHARACTERS: Final = 160
-"""Max characters of a field. Desktops show no more, and some terminals drop longer ones."""
+"""Maximum number of characters in a field. Desktops show no more, and some terminals drop longer fields."""
 _ESCAPE: Final = "\x1b"
 _END: Final = "\x1b\\"
 
@@ -26,9 +26,9 @@ _TAKES_777_MARK: Final = ("KITTY_WINDOW_ID", "GHOSTTY_RESOURCES_DIR", "WEZTERM_P
 
 
 def alert_sequence(mode: AlertMode, title: str, text: str, environ: Mapping[str, str]) -> str:
-    """Return the sequence for the terminal that ``environ`` describes. No text can end the sequence early.
+    """Return the alert for the terminal that ``environ`` describes. The texts cannot end the sequence early.
 
-    The title comes first and is a word, because ConEmu reads a number as a command.
+    The title must come first and begin with a word, because ConEmu reads a number as a command.
     """
     parts = [BELL] if mode in ("bell", "both") else []
     if mode in ("desktop", "both"):
@@ -51,8 +51,8 @@ def _notices(title: str, text: str, environ: Mapping[str, str]) -> list[str]:
 
 
 def _field(text: str) -> str:
-    """Return a field: no control characters, shortened, and without the semicolon that would start the next
-    one."""
+    """Return ``text`` as a field: sanitized, shortened, and without semicolons, which would start the next
+    field."""
     shown = sanitize(text[: MAX_CHARACTERS + 1]).replace(";", ",")
     return shown if len(shown) <= MAX_CHARACTERS else shown[: MAX_CHARACTERS - 1] + "…"
 

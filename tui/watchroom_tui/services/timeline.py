@@ -1,4 +1,4 @@
-"""The timeline: it shows earlier moments of the journal, and plays on from there."""
+"""The timeline: display of earlier moments of the journal, and playback."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Timeline:
         app.show_model()
 
     def leave(self) -> bool:
-        """Close the timeline and show the present. Return False if it is closed."""
+        """Close the timeline and show the present. Return False if the timeline is closed already."""
         if not self.is_open:
             return False
         self.is_open = False
@@ -95,11 +95,12 @@ class Timeline:
         return self._feed
 
     def show(self, moment: Moment) -> None:
-        """Show ``moment``, which the feed reached, unless the person left it meanwhile."""
+        """Show a moment from the feed. Ignore moments of earlier visits, and all moments while the timeline
+        is closed."""
         if self._feed is None or moment.visit != self._feed.visit or not self.is_open:
             return
         if moment.has_ended:
-            # It has caught up with the present.
+            # Playback has reached the present.
             self._go_live()
             return
         self.seq = moment.seq
@@ -109,12 +110,12 @@ class Timeline:
         feed = self._open_feed()
         start = self._app.newest_model.seq if self.seq is None else None
         if start is not None:
-            # From now on nothing can be changed, though the earlier moment is still to come.
+            # Make the dashboard read-only at once, before the feed delivers the earlier moment.
             self.seq = start
         feed.go(wish, start=start, is_dragging=is_dragging)
 
     def step_row(self, step: int) -> None:
-        """Go to the next row (1), or the previous one (-1)."""
+        """Go to the next row (1) or the previous row (-1)."""
         if step < 0 or self.seq is not None:
             app = self._app
 
@@ -125,13 +126,14 @@ class Timeline:
             self._go(neighbour)
 
     def step_marker(self, step: int) -> None:
-        """Go to the next marker (1), or the previous one (-1)."""
+        """Go to the next marker (1) or the previous marker (-1)."""
         if step < 0 or self.seq is not None:
             journal, timeline = self._app.journal, self._app.newest_model.timeline
             self._go(lambda seq: find_marker(journal, timeline, seq, step))
 
     def toggle_playing(self) -> None:
-        """Play from the shown moment, or from the first row if that is the newest. Or stop."""
+        """Start or stop playback. Playback starts at the shown moment, or at the first row if the newest
+        moment is shown."""
         feed, app = self._open_feed(), self._app
         if self._is_playing:
             self._is_playing = False
@@ -151,7 +153,7 @@ class Timeline:
         self._app.show_model()
 
     async def mark_moment(self) -> None:
-        """Mark the shown moment. If another one is marked, compare both."""
+        """Mark the shown moment, or compare it with another marked moment."""
         app = self._app
         seq = app.newest_model.seq if self.seq is None else self.seq
         marked, self._marked = self._marked, seq
@@ -161,7 +163,8 @@ class Timeline:
         app.show_model()
 
     def write_report(self) -> None:
-        """Write a report on what happened from the marked moment, or the first, to the shown one."""
+        """Write a report on the rows between the marked moment and the shown moment. Without a mark, the
+        report starts at the first row."""
         from watchroom_tui.services.report_writing import write_report
 
         app = self._app
@@ -171,13 +174,14 @@ class Timeline:
         app.open_editor(partial(write_report, app, after, until))
 
     def seek(self, seq: int, *, is_dragging: bool) -> None:
-        """Go to row ``seq``. ``is_dragging``: the mouse moves on, so a moment nearby is enough."""
+        """Go to row ``seq``. ``is_dragging``: whether the mouse is dragging. A moment nearby is then
+        enough."""
         if self._is_playing:
             self._is_playing = False
             self._open_feed().play(None)
         self._go(lambda _: seq, is_dragging=is_dragging)
 
     def stop(self) -> None:
-        """Stop the thread. Call it outside of the event loop."""
+        """Stop the thread. Call this outside the event loop."""
         if self._feed is not None:
             self._feed.stop()

@@ -1,6 +1,6 @@
-"""A thread that computes the models of earlier moments. It goes to the newest requested row, and plays on.
+"""A thread that computes the models of earlier moments, for jumps to rows and for playback.
 
-A jump starts at the snapshot before its row. It is abandoned if another one is requested meanwhile.
+A jump starts at the last snapshot before its row. A new request cancels the jump.
 """
 
 from __future__ import annotations
@@ -20,23 +20,24 @@ from watchroom.kernel.journal import Journal
 from watchroom.model import Row
 
 FRAME_SECONDS: Final = 0.05
-"""Min seconds between two models while it plays: 20 a second."""
+"""Minimum number of seconds between two models during playback: 20 models per second."""
 _RETRY_SECONDS: Final = 1.0
 _CHUNK: Final = 400
 _GAP: Final = int(GAP_SECONDS * 1e9)
 _log = logging.getLogger("watchroom")
 
 Wish: TypeAlias = Callable[[int], "int | None"]
-"""Takes the number of the shown row, and returns the number of the row to go to, None to stay."""
+"""Callback that selects the row to go to. Its argument is the number of the shown row. It returns the number
+of the target row, or None to stay."""
 
 
 class Moment(NamedTuple):
     """The state of the workspace at an earlier row.
 
-    - ``model``: the state. While the person drags, it may be of an earlier row than ``seq``.
+    - ``model``: the state. It may be the state at an earlier row than ``seq`` while the person drags.
     - ``seq``: the requested row.
-    - ``has_ended``: whether playing reached the last row.
-    - ``visit``: the number of calls of `TimelineFeed.leave` before.
+    - ``has_ended``: whether playback has reached the last row.
+    - ``visit``: the number of earlier calls of `TimelineFeed.leave`.
     """
 
     model: Model
@@ -46,10 +47,10 @@ class Moment(NamedTuple):
 
 
 class TimelineFeed:
-    """Calls ``show`` with each moment, on its own thread, which starts with the first request.
+    """Thread that calls ``show`` with each moment. The thread starts with the first request.
 
-    - ``until``: the last row to show, default: the newest.
-    - ``clock``: returns seconds.
+    - ``until``: the last row to show. None: the newest row.
+    - ``clock``: returns the time in seconds.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class TimelineFeed:
         return self._visit
 
     def go(self, wish: Wish, *, start: int | None = None, is_dragging: bool = False) -> None:
-        """Go to the row that ``wish`` returns. It is called on the thread, so it may read.
+        """Go to the row that ``wish`` returns. ``wish`` runs on the thread, so it can read the journal.
 
         - ``start``: the shown row, if this feed did not show it.
         - ``is_dragging``: whether a moment nearby is enough.
@@ -97,14 +98,14 @@ class TimelineFeed:
             self._wake()
 
     def play(self, speed: float | None) -> None:
-        """Play on at ``speed`` times the real speed, with long gaps cut. None: stop playing."""
+        """Play at ``speed`` times real time, with long gaps shortened. None: stop playback."""
         with self._changed:
             self._speed = speed
             self._played_at = self._clock()
             self._wake()
 
     def leave(self) -> None:
-        """Drop all requests, and show no more moments of them."""
+        """Drop all requests, and start a new visit."""
         with self._changed:
             self._visit += 1
             self._wishes.clear()
@@ -165,7 +166,7 @@ class TimelineFeed:
             fold.apply(rows)
         if not self._is_given_up(visit):
             with self._changed:
-                # The time of the jump itself is not played.
+                # Exclude the duration of the jump from playback.
                 self._played_at = self._clock()
             self._tell(fold, visit)
 
@@ -174,7 +175,7 @@ class TimelineFeed:
             return bool(self._wishes) or visit != self._visit or self._is_stopping
 
     def _fold_before(self, seq: int) -> Fold:
-        """Return a fold of rows up to ``seq``: the present one, or a nearer snapshot."""
+        """Return a fold of rows up to ``seq`` at most: the current fold, or a nearer snapshot."""
         fold = self._fold
         if fold is None or not fold.seq <= seq <= fold.seq + _CHUNK:
             found = open_fold(self._journal, seq)
@@ -209,8 +210,8 @@ class TimelineFeed:
 
 
 def due_rows(rows: Sequence[Row], time_ns: int, budget: int) -> tuple[int, int]:
-    """Return the number of ``rows`` that are due after ``budget`` nanoseconds since ``time_ns``, and the
-    nanoseconds that they take. Gaps count as at most `GAP_SECONDS`."""
+    """Return the number of due ``rows``, and their total duration in nanoseconds. A row is due within
+    ``budget`` nanoseconds after ``time_ns``. Each gap counts as at most `GAP_SECONDS`."""
     spent = 0
     for index, row in enumerate(rows):
         gap = max(0, min(_GAP, row.time - time_ns))

@@ -1,4 +1,4 @@
-"""Keys that a person types before the dialog is open that they are meant for."""
+"""Type-ahead: a queue for keys that a person presses before their dialog is open."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Final
 from textual import events
 
 _INTERRUPT: Final = "ctrl+c"
-"""The key that does not wait for a dialog."""
+"""The key that is never queued."""
 
 
 class TypeAhead:
-    """Holds keys until a dialog is open, so that none of them acts as a command."""
+    """Queue for keys until a dialog is open, so that no key triggers a command."""
 
     def __init__(self) -> None:
         self._held: list[events.Event] | None = None
 
     @property
     def is_holding(self) -> bool:
-        """Whether keys wait for a dialog."""
+        """Whether keys are queued for a dialog."""
         return self._held is not None
 
     def hold_for(self, work: Callable[[], Awaitable[object]]) -> Callable[[], Awaitable[None]]:
-        """Hold keys from now on. Return a function that runs ``work``, which opens a dialog, and drops the
-        keys if none took them."""
+        """Start to queue keys. Return a function that runs ``work`` and then drops the keys that are still
+        queued. ``work`` opens a dialog."""
         held: list[events.Event] = []
         self._held = held
 
@@ -32,15 +32,15 @@ class TypeAhead:
             try:
                 await work()
             finally:
-                # Its dialog may be closed, and another one about to open.
+                # The dialog may be closed already, and another dialog about to open.
                 if self._held is held:
                     self._held = None
 
         return run
 
     def take(self, event: events.Event) -> bool:
-        """Hold ``event`` if it is a key or a paste, and a dialog is about to open. Return whether it is
-        held."""
+        """Queue ``event`` if it is a key or a paste, and a dialog is about to open. Return whether ``event``
+        is queued."""
         is_interrupt = isinstance(event, events.Key) and event.key == _INTERRUPT
         if self._held is None or is_interrupt or not isinstance(event, events.Key | events.Paste):
             return False
@@ -48,9 +48,9 @@ class TypeAhead:
         return True
 
     def release(self) -> Sequence[events.Event]:
-        """Return the held keys and pastes in their order, as new events, and hold no more."""
+        """Return the queued keys and pastes in order, as new events, and stop the queueing."""
         held, self._held = self._held or [], None
-        # A key comes twice: first for the front widget, then from that widget as a command.
+        # Each key arrives twice: first for the front widget, then from the widget as a command.
         in_order = sorted(held, key=lambda each: each.time)
         return [
             events.Key(each.key, each.character) if isinstance(each, events.Key) else events.Paste(each.text)

@@ -1,1 +1,1 @@
-"""The terminal: whether there is one, its driver, its input."""
+"""The terminal: its detection, its driver, its input."""

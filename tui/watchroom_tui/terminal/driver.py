@@ -1,4 +1,5 @@
-"""Textual's driver of a terminal, made safe to suspend and resume at any moment."""
+"""Textual's driver of a terminal, adapted so that the dashboard can be suspended and resumed at any
+moment."""
 
 from __future__ import annotations
 
@@ -21,14 +22,14 @@ require(LinuxDriver, "_sigtstp_application", "_sigcont_application")
 
 
 class SuspendableDriver(LinuxDriver):
-    """Handles SIGTSTP and SIGCONT in the event loop, because a signal handler may interrupt the holder of a
-    lock that it needs."""
+    """Driver that handles SIGTSTP and SIGCONT in the event loop. A signal handler could interrupt the holder
+    of a lock that the handler needs."""
 
     encoding = "utf-8"
-    """The encoding of the terminal's input."""
+    """The encoding of the input from the terminal."""
 
     def __init__(self, app: App[Any], **given: Any) -> None:
-        # Signals can come from here on.
+        # Signal handlers, which use these fields, can run from here on.
         self._loop = get_running_loop()
         self._is_suspended = False
         self._dashboard = app
@@ -42,7 +43,7 @@ class SuspendableDriver(LinuxDriver):
         self._call_soon(self._resume)
 
     def _call_soon(self, act: Callable[[], None]) -> None:
-        # With a closed loop the dashboard has ended, and its process is about to.
+        # The loop is closed when the dashboard has ended. The process then ends soon.
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(act)
 
@@ -50,24 +51,24 @@ class SuspendableDriver(LinuxDriver):
         if is_reading_keys(self):
             super()._sigtstp_application()
         else:
-            # Nothing to restore, and nothing to set up again.
+            # The terminal needs no restoring now, and no setup later.
             os.kill(os.getpid(), signal.SIGSTOP)
 
     def _resume(self) -> None:
         if not restarts_itself(self):
             return
         if is_reading_keys(self):
-            # Resumed after SIGSTOP, without suspending first: two threads would share the keys, and the
-            # terminal may be set up for another program.
+            # SIGSTOP stopped the process without suspending the driver. If it is not suspended now, two
+            # threads share the keys, and the terminal may be set up for another program.
             self.suspend_application_mode()
-        # False for both if the driver has ended.
+        # Both conditions are False if the driver has ended.
         if self._is_suspended:
             self.resume_application_mode()
-            # The alternate screen was cleared, and an unchanged size repaints nothing.
+            # The alternate screen was cleared, and Textual repaints nothing if the size is unchanged.
             self._dashboard.refresh(layout=True)
 
     def suspend_application_mode(self) -> None:
-        """Return the terminal, until `start_application_mode`."""
+        """Restore the terminal until `start_application_mode` is called."""
         super().suspend_application_mode()
         self._is_suspended = True
 
@@ -79,8 +80,8 @@ class SuspendableDriver(LinuxDriver):
         super().start_application_mode()  # type: ignore[no-untyped-call]
 
     def run_input_thread(self) -> None:
-        """Read keys until the driver ends. Textual's own thread decodes strict UTF-8, so that one other byte
-        would end the dashboard, and polls for the end ten times a second."""
+        """Read keys until the driver ends. Textual's own thread decodes strict UTF-8, so that one invalid
+        byte would end the dashboard. It also polls for the end ten times a second."""
         read_input(self.fileno, self.encoding, self.exit_event, self.process_message)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Read the terminal's input, without waking up while there is none."""
+"""Input from the terminal, without waking up while there is no input."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ if TYPE_CHECKING:
 from watchroom_tui.textual_compat import make_xterm_parser
 
 _MAX_BYTES: Final = 4096
-"""Max bytes to read at once."""
+"""Maximum bytes to read at once."""
 _TICK_SECONDS: Final = 0.1
-"""Seconds between checks whether an escape is a key or starts a sequence."""
+"""Seconds between checks of whether an escape is a key or the start of a sequence."""
 
 
 class SelectableEvent(Event):
-    """An event for selectors: its descriptor is readable while it is set, and after it is closed."""
+    """An event for selectors: its descriptor is readable while the event is set, and after the event is
+    closed."""
 
     def __init__(self) -> None:
         super().__init__()
         self._writer: int | None
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._reader, False)
-        # A waiting thread keeps it open.
+        # The finalizer closes the reader, because threads can still wait for it after `close`.
         weakref.finalize(self, os.close, self._reader)
 
     def fileno(self) -> int:
@@ -51,7 +52,7 @@ class SelectableEvent(Event):
             os.read(self._reader, _MAX_BYTES)
 
     def close(self) -> None:
-        """Wake all waiting threads, permanently. Can be called again."""
+        """Wake all waiting threads, permanently. Repeated calls are allowed."""
         writer, self._writer = self._writer, None
         if writer is not None:
             os.close(writer)
@@ -62,16 +63,16 @@ def read_input(
 ) -> None:
     """Read keys, mouse events and pasted text until ``exit_event`` is set or closed.
 
-    - ``descriptor``: the terminal's descriptor.
-    - ``encoding``: the encoding of its input. Invalid bytes are replaced.
-    - ``exit_event``: ends the reading at once.
-    - ``handle``: called in this thread with each event.
+    - ``descriptor``: the descriptor of the terminal.
+    - ``encoding``: the encoding of the input. Invalid bytes are replaced.
+    - ``exit_event``: the event that ends the function at once.
+    - ``handle``: callback for each event, called in this thread.
 
     Raises OSError if the terminal cannot be read.
     """
     parser = make_xterm_parser()
     decoder = getincrementaldecoder(encoding)("replace")
-    # Until then the parser may wait for the rest of a sequence.
+    # Before this time the parser may wait for the rest of a sequence.
     settled_at = 0.0
     with DefaultSelector() as selector:
         selector.register(descriptor, EVENT_READ)
@@ -80,14 +81,14 @@ def read_input(
             timeout = _TICK_SECONDS if monotonic() < settled_at else None
             ready = {key.fd for key, _ in selector.select(timeout)}
             if exit_event.fileno() in ready:
-                # It may be cleared again, because a process resumed by SIGCONT has two such threads.
+                # The event can be cleared again, because a process resumed by SIGCONT has two such threads.
                 break
             if descriptor in ready:
                 data = _read(descriptor)
                 if not data:
-                    # The other end was closed, and would be readable forever.
+                    # The other end was closed, so the descriptor would be readable forever.
                     selector.unregister(descriptor)
-                # A partial character decodes to no text, which the parser would take for the end.
+                # A partial character decodes to an empty text, which means the end to the parser.
                 text = decoder.decode(data)
                 for event in parser.feed(text) if text else ():
                     handle(event)
@@ -97,7 +98,7 @@ def read_input(
 
 
 def _read(descriptor: int) -> bytes:
-    """Return the bytes that were sent, none if the other end is closed."""
+    """Return the next bytes of the input, empty if the other end is closed."""
     try:
         return os.read(descriptor, _MAX_BYTES)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The terminal of the dashboard: whether there is one, and whether it is still open."""
+"""The terminal of the dashboard: whether it exists, and whether it is still open."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _STREAMS = (0, 1, 2)
 
 
 def require_terminal(texts: Catalogue, instead: str) -> None:
-    """Raise `WrongUsage`, which names ``instead``, if the output is a file or a pipe, or if the terminal
-    cannot move its cursor.
+    """Raise `WrongUsage` if standard input, output or error is no terminal, or if the terminal cannot move
+    its cursor. The error names ``instead``.
 
-    A page in a browser (`watchroom web`) needs no terminal.
+    Pages in a browser (`watchroom web`) need no terminal.
     """
     if is_page():
         return
@@ -47,8 +47,8 @@ def has_terminal() -> bool:
 
 
 def color_depth(environ: Mapping[str, str]) -> ColorDepth:
-    """Return the number of colours of a terminal with these variables, as rich determines it. 16 if colours
-    are disabled (``NO_COLOR``)."""
+    """Return the number of colours of a terminal with the variables ``environ``, as rich determines it. 16 if
+    colours are disabled (``NO_COLOR``)."""
     depths: Mapping[str, ColorDepth] = {"truecolor": "full", "256": "256", "standard": "16"}
     wanted = environ.get("TEXTUAL_COLOR_SYSTEM", "auto")
     if "NO_COLOR" in environ:
@@ -62,12 +62,14 @@ def color_depth(environ: Mapping[str, str]) -> ColorDepth:
 
 
 def is_page() -> bool:
-    """Return whether the dashboard is drawn for a page in a browser. Its server sets the driver."""
+    """Return whether the dashboard is drawn for a page in a browser. The server of the page sets the
+    driver."""
     return os.environ.get("TEXTUAL_DRIVER", "").endswith(":WebDriver")
 
 
 class TerminalWatch:
-    """Knows when nobody can see the dashboard any more: its terminal was closed, or its server ended."""
+    """Watch on the terminal: detects that nobody can see the dashboard any more, because its terminal was
+    closed or its server ended."""
 
     def __init__(self) -> None:
         self._is_gone = Event()
@@ -75,12 +77,12 @@ class TerminalWatch:
 
     @property
     def must_close(self) -> bool:
-        """Whether the dashboard must close: its terminal is gone, or SIGTERM came."""
+        """Whether the dashboard must close: its terminal is gone, or the process received SIGTERM."""
         return self._is_terminated.is_set() or self.is_gone
 
     @property
     def is_gone(self) -> bool:
-        """Whether the terminal is gone, which is permanent."""
+        """Whether the terminal is gone permanently."""
         return self._is_gone.is_set() or is_hung_up(sys.__stdin__)
 
     def mark_gone(self) -> None:
@@ -89,9 +91,9 @@ class TerminalWatch:
 
     @contextmanager
     def hangups(self) -> Iterator[None]:
-        """Record SIGHUP and SIGTERM, so that the dashboard closes what it has open and restores the terminal.
+        """Record SIGHUP and SIGTERM, so that the dashboard can close its resources and restore the terminal.
 
-        Only in the main thread. If the terminal is gone at the end, later output is discarded.
+        Use it only in the main thread. Later output is discarded if the terminal is gone at the end.
         """
         before = {
             signal.SIGHUP: signal.signal(signal.SIGHUP, lambda _number, _frame: self.mark_gone()),
@@ -107,12 +109,13 @@ class TerminalWatch:
 
     @property
     def color_depth(self) -> ColorDepth:
-        """The number of colours."""
+        """The number of colours of the terminal."""
         return color_depth(os.environ)
 
     def driver_class(self) -> type[Driver]:
-        """Return Textual's driver for a terminal or a page, adapted to survive a failed write. Otherwise the
-        thread that writes would end, and all writers, even the exit, would wait for it."""
+        """Return Textual's driver for a terminal or a page, adapted to survive a failed write. Otherwise a
+        failed write would end the thread that writes. All writers, even the exit, would then wait for the
+        thread."""
         return self._page_driver() if is_page() else self._terminal_driver()
 
     def _terminal_driver(self) -> type[Driver]:
@@ -154,8 +157,8 @@ class TerminalWatch:
 
 
 class WatchedOutput:
-    """A terminal to write to. After a failed write, nothing more is written. Characters outside of
-    ``charset`` are replaced."""
+    """Output to a terminal. After a failed write, nothing more is written. Characters outside of ``charset``
+    are replaced."""
 
     def __init__(self, file: IO[str], mark_gone: Callable[[], None], charset: Charset | None = None) -> None:
         self._file = file
@@ -192,8 +195,9 @@ class WatchedOutput:
 
 
 def is_hung_up(stream: IO[str] | None) -> bool:
-    """Return whether the other end of ``stream`` is closed. False without a descriptor, and on systems where
-    polling cannot tell. There a failed write tells."""
+    """Return whether ``stream`` is None or its other end is closed. Return False for a stream without a
+    descriptor, and on systems whose polling does not report a closed end. On such systems a failed write
+    reports it."""
     if stream is None:
         return True
     try:
@@ -206,7 +210,7 @@ def is_hung_up(stream: IO[str] | None) -> bool:
 
 
 def _discard_streams() -> None:
-    """Discard buffered and later output, without an error."""
+    """Discard buffered and later output, without raising an error."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in _STREAMS:
         os.dup2(nowhere, stream)

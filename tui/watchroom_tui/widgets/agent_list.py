@@ -32,13 +32,13 @@ from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.item_list import ItemList
 
 BUDGETS_FROM: Final = 110
-"""Min columns for a budget's amount in words."""
+"""Minimum number of columns to show the amount of a budget in words."""
 NEXT_FROM: Final = 150
-"""Min columns for the budget's next action."""
+"""Minimum number of columns to show the next action of a budget."""
 
 
 class AgentList(ItemList[AgentView]):
-    """Agents with status, layer, last action, and a sparkline of the last two minutes. Ended agents are
+    """List of agents: status, layer, last action, and a sparkline of the last two minutes. Ended agents are
     dimmed."""
 
     COLUMNS: ClassVar = (
@@ -116,7 +116,7 @@ class AgentList(ItemList[AgentView]):
         )
 
     def _activity(self, item: AgentView, ended: Row | None) -> tuple[Line, str]:
-        """Return the agent's present or last activity, and its age."""
+        """Return the current or last activity of the agent, and its age."""
         texts, now = texts_of(self), now_of(self)
         if ended is not None:
             return [Span(texts("agents.ended"), "dim")], self.age_of(ended)

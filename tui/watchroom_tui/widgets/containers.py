@@ -1,6 +1,6 @@
 """Textual's containers, as blank widgets.
 
-Textual draws a blank widget at once. For any other, it computes every line on every paint.
+Textual draws a blank widget at once. Every line of other widgets is computed on every paint.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from textual import containers
 
 
 class Container(containers.Container):
-    """Arranges its children as its styles say."""
+    """Container that arranges its children by its styles."""
 
     BLANK = True
 
 
 class Horizontal(containers.Horizontal):
-    """Arranges its children from left to right."""
+    """Container that arranges its children from left to right."""
 
     BLANK = True
 
 
 class Vertical(containers.Vertical):
-    """Arranges its children from top to bottom."""
+    """Container that arranges its children from top to bottom."""
 
     BLANK = True

@@ -14,14 +14,14 @@ from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.textual_compat import LayoutHooks
 
 _FIRST_STAND_IN: Final = 0xF0000
-"""The first placeholder. It is in a private use plane, so that it occurs in no text."""
+"""The first placeholder. Placeholders are in a private use plane, which texts do not use."""
 _TABS: Final = re.compile(r"^\t", re.MULTILINE)
 _LONE_RETURN: Final = re.compile(r"\r(?!\n)")
 _LONE_FEED: Final = re.compile(r"(?<!\r)\n")
 
 
 class SourceArea(TextArea):
-    """Base of editors. `source` is the text with its original characters, except for the person's changes."""
+    """Base of editors. `source` is the text with its original characters and the changes of the person."""
 
     _meant: dict[int, str] = {}  # noqa: RUF012  # replaced, never changed
 
@@ -36,7 +36,7 @@ class SourceArea(TextArea):
         return self.text.translate(self._meant)
 
     def get_line(self, line_index: int) -> Text:
-        """Return the line, with a visible character for each invisible one."""
+        """Return the line with visible characters in place of invisible characters."""
         line = self.document.get_line(line_index)
         shown = "".join(_visible(self._meant.get(ord(each), each)) for each in line)
         return Text(shown, end="", no_wrap=True)
@@ -47,7 +47,7 @@ class Editor(LayoutHooks, SourceArea):
     SCOPES: ClassVar[tuple[Scope, ...]] = ("editor",)
 
     class Done(Message):
-        """The person has finished writing."""
+        """Message: the person has finished writing."""
 
     def __init__(self, *, id: str) -> None:  # noqa: A002
         super().__init__(
@@ -56,7 +56,7 @@ class Editor(LayoutHooks, SourceArea):
         self._is_opening = False
 
     def open(self, source: str, line: int) -> None:
-        """Edit ``source``, with the cursor at the start of ``line`` (from 0). The next layout scrolls it to
+        """Edit ``source``. Put the cursor at the start of ``line`` (from 0); the next layout scrolls it to
         the middle."""
         self.indent_type = "tabs" if _TABS.search(source) else "spaces"
         self.load_source(source)
@@ -79,7 +79,7 @@ class Editor(LayoutHooks, SourceArea):
 
 def substitution_maps(text: str) -> tuple[dict[int, str], dict[int, str]]:
     """Return two tables for ``str.translate``: from the unsafe characters of ``text`` to placeholders, and
-    back. Line ends are kept if the text has one kind only."""
+    back. Keep line ends if ``text`` has only one kind of them."""
     ends_differ = _LONE_FEED.search(text) is not None or _LONE_RETURN.search(text) is not None
     kept = {"\n", "\t"} if ends_differ else {"\r", "\n", "\t"}
     strange = sorted(each for each in set(text) - kept if sanitize(each) != each or _is_stand_in(each))

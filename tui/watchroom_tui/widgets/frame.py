@@ -25,25 +25,27 @@ from watchroom_tui.presentation.localization import keymap_of, now_of, texts_of
 from watchroom_tui.widgets.line_widget import LineWidget
 
 PARTY_WIDTHS: Final = (24, 18, 14)
-"""Max cells of the name of the next need, with much and with little space."""
+"""Maximum number of cells for the name in the next need: with much, less and little space."""
 BRANCH_WIDTH: Final = 24
-"""Max cells of the branch."""
+"""Maximum number of cells for the name of the branch."""
 SEPARATOR: Final = " │"
 NAMES_FROM: Final = 100
-"""Min columns for the names of other screens. Narrower footers show more keys of this screen instead."""
+"""Minimum number of columns to show the names of other screens. Narrower footers show more keys of the
+current screen instead."""
 SEAL: Final = "▣"
 SEAL_FROM: Final = 120
-"""Min columns for the newest checkpoint."""
+"""Minimum number of columns to show the newest checkpoint."""
 MORE: Final = " …"
 """The sign for keys that do not fit."""
 
 
 class Header(LineWidget):
-    """Shows the workspace, its state and time, its number of agents and rate, and the needs with the next
-    one."""
+    """The line at the top: workspace, state and time, number of agents, rate, number of needs, and the next
+    need."""
 
     def __init__(self, place: str, folder: str = "") -> None:
-        """``folder``: the folder in which the dashboard was started. Its branch is shown."""
+        """Create a header that shows the branch of ``folder``, the folder in which the dashboard was
+        started."""
         super().__init__()
         self._place = place
         self._folder = folder
@@ -71,13 +73,13 @@ class Header(LineWidget):
 
         - ``model``: the model to show.
         - ``needs``: the needs that wait for a person now.
-        - ``next_need``: the need that the key for the next one would open.
-        - ``is_live``: the present is shown.
-        - ``can_act``: the person can act.
-        - ``progress``: the part of the journal that is read, from 0 to 1.
-        - ``outage``: the time since which the journal's server does not answer, in nanoseconds since the
-          epoch.
-        - ``polls_files``: external edits are found by polling.
+        - ``next_need``: the need that the key for the next need opens.
+        - ``is_live``: whether the present is shown.
+        - ``can_act``: whether the person can act.
+        - ``progress``: the share of the journal that was read, from 0 to 1.
+        - ``outage``: the start of the outage of the journal's server, in nanoseconds since the epoch. None if
+          the server answers.
+        - ``polls_files``: whether external edits are found by polling.
         """
         self._outage, self._polls_files = outage, polls_files
         self._model, self._is_live, self._progress = model, is_live, progress
@@ -91,8 +93,8 @@ class Header(LineWidget):
         return self.strip([*left, Span(" " * max(0, space)), *right], width)
 
     def _fitting(self, width: int) -> tuple[Line, Line]:
-        """Return the left and the right part that fit into ``width``. The next need gives way to the number
-        of agents, and the rate to the next need."""
+        """Return the left and the right part that fit into ``width``. The number of agents takes precedence
+        over the next need, and the next need over the rate."""
         rights = self._rights()
         lefts = self._lefts(width - width_of(rights[-1]))
         for right in rights:
@@ -102,8 +104,8 @@ class Header(LineWidget):
         return lefts[-1], rights[-1]
 
     def _lefts(self, width: int) -> list[Line]:
-        """Return the variants of the left part, longest first. The last one fits into ``width`` if any
-        does."""
+        """Return the variants of the left part, longest first. The last variant fits into ``width`` if any
+        variant fits."""
         texts, model, now = texts_of(self), self._model, now_of(self)
         start = [Span(" watchroom ", "title"), Span(f" {self._place}  ", "strong")]
         branch = self._branch()
@@ -142,7 +144,7 @@ class Header(LineWidget):
         ]
 
     def _branch(self) -> Line:
-        """The branch of the tree that the person is in; nothing outside of a repository."""
+        """Return the branch of the working tree that contains the folder, empty outside of repositories."""
         tree = find_home(self._model.trees, self._folder)
         return (
             []
@@ -151,7 +153,7 @@ class Header(LineWidget):
         )
 
     def _cost(self, now: int) -> Line:
-        """Return today's cost of the team, empty if there is none."""
+        """Return the cost of the team today, empty if there is no cost."""
         used = self._model.usage.since(start_of_day(now))
         if not used.cost:
             return []
@@ -192,12 +194,12 @@ class Header(LineWidget):
 
     def on_click(self, event: events.Click) -> None:
         if event.x >= self.size.width - width_of(self._fitting(self.size.width)[1]):
-            # Later, because removing this widget's screen waits for its event handlers.
+            # Deferred, because removing this widget's screen waits for its event handlers.
             self.app.call_later(self.app.run_action, "app.urgent", self.screen)
 
 
 class PaneTabs(LineWidget):
-    """The names of a screen's panes, if only one of them fits. Clickable."""
+    """The names of the panes of a screen that has space for only one of them. Clickable."""
 
     class Chosen(Message):
         def __init__(self, index: int) -> None:
@@ -224,7 +226,7 @@ class PaneTabs(LineWidget):
         return self.strip(line, max(width + left, width_of(line))).crop(left, left + width)
 
     def _left(self) -> int:
-        """Return the number of cells to cut at the left, so that the front tab is visible."""
+        """Return the number of cells to cut at the left to make the front tab visible."""
         end = sum(cell_len(name) + 3 for name in self._names[: self._front + 1])
         return max(0, end - self.size.width)
 
@@ -256,8 +258,8 @@ class _Entry(NamedTuple):
 
 
 class Footer(LineWidget):
-    """The screens with their number keys, and the keys of this screen, all clickable. Also the newest
-    checkpoint of the journal, if there is space."""
+    """The line at the bottom: the screens with their number keys, and the keys of the current screen. All are
+    clickable. The newest checkpoint of the journal is shown if there is space."""
 
     def __init__(self, screen_name: str) -> None:
         super().__init__()
@@ -274,7 +276,7 @@ class Footer(LineWidget):
             self.refresh()
 
     def _is_as_painted(self) -> bool:
-        # The possible actions depend on much that sends no event.
+        # The possible actions depend on state that sends no event when it changes.
         return False
 
     def notify_style_update(self) -> None:
@@ -305,8 +307,8 @@ class Footer(LineWidget):
         return self.strip([*left, *more, Span(" " * space), *mark, *right], width)
 
     def _seal_mark(self, width: int) -> Line:
-        """Return the number of sealed rows and their root, to compare. Less, or nothing, if space is
-        short."""
+        """Return the number of sealed rows and their root, for comparison. Leave out parts that do not fit
+        into ``width``."""
         seal = self._seal
         if seal is None or self.size.width < SEAL_FROM:
             return []
@@ -368,8 +370,8 @@ class Footer(LineWidget):
         return [each if each.style == "strong" else each._replace(label="") for each in entries]
 
     def _screen_entries(self) -> list[_Entry]:
-        """Return the actions of the focused pane, then of the screen, then of every list. Without any of the
-        first two, add the way back."""
+        """Return the actions of the focused pane and the screen, then of every list. Add the way back if the
+        pane and the screen have no actions."""
         actions = [
             action
             for action in offered(dashboard_of(self).can_act, *self._scopes())
@@ -393,12 +395,13 @@ class Footer(LineWidget):
         return [*replay, *mine, *scopes_of(self.screen.focused)]
 
     def _is_editing(self) -> bool:
-        """Return whether other keys are typed into a text."""
+        """Return whether an editor has the focus, so that most keys type text."""
         focused = self.screen.focused
         return focused is not None and focused.has_class("editor")
 
     def _fitting_entries(self, entries: Sequence[_Entry], start: int, end: int) -> tuple[list[Span], int]:
-        """Return the entries that fit between two columns, and the column after the last."""
+        """Return the entries that fit between columns ``start`` and ``end``, and the column after the last
+        entry."""
         spans: list[Span] = []
         position = start
         for index, entry in enumerate(entries):

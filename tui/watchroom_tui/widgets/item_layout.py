@@ -1,4 +1,4 @@
-"""The widths of a list's columns, and the rows that each item takes. Pure."""
+"""The widths of the columns of a list, and the rows of each item. Pure."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from watchroom_tui.formatters.styled_text import Line, width_of
 
 
 class ColumnWidths:
-    """The widths of columns. A column is as wide as the widest text in it so far, so that new items do not
-    move the others."""
+    """The widths of columns. Each column is as wide as its widest text so far, so that new items do not move
+    the other items."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self._columns = columns
@@ -21,15 +21,15 @@ class ColumnWidths:
 
     @property
     def is_known(self) -> bool:
-        """Whether any text was measured."""
+        """Whether a text was measured."""
         return bool(self._widest)
 
     def forget(self) -> None:
-        """Measure again, because other texts are shown."""
+        """Forget the measured widths, because other texts are shown."""
         self._widest, self._shares = (), None
 
     def widen(self, items: Iterable[Sequence[Line]]) -> bool:
-        """Widen the columns for the cells of ``items``. Return False if they are wide enough."""
+        """Widen the columns for the cells of ``items``. Return False if no column changed."""
         widest = self._widest or [0] * len(self._columns)
         for cells in items:
             widest = [max(width, width_of(cell)) for width, cell in zip(widest, cells, strict=True)]
@@ -46,21 +46,22 @@ class ColumnWidths:
 
 
 class ItemRows:
-    """Maps rows to items. The first items take ``heights`` rows, all others one row."""
+    """A map from rows to items. The first items have the heights ``heights``, all other items have one
+    row."""
 
     def __init__(self, count: int, heights: Sequence[int] = ()) -> None:
-        """``count``: the number of items, including those with a height."""
+        """Create a map for ``count`` items, including the items with a height."""
         self._heights = tuple(heights)
         self._starts = list(accumulate(heights, initial=0))
         self.total = self._starts[-1] + count - len(heights)
 
     def has_same_heights(self, other: ItemRows) -> bool:
-        """Return whether the items that take several rows have the same heights in ``other``."""
+        """Return whether ``other`` has the same heights for the items with several rows."""
         return self._heights == other._heights
 
     def item_at(self, row: int) -> tuple[int, int]:
-        """Return the index of the item at ``row``, and the row within the item (from 0). After the last item,
-        each row counts as one index."""
+        """Return the index of the item at ``row``, and the row within the item (from 0). Each row after the
+        last item counts as one more index."""
         several = self._starts[-1]
         if row >= several:
             return row - several + len(self._heights), 0
@@ -83,10 +84,11 @@ class ItemRows:
 
 
 def fit_heights(heights: Sequence[int], count: int, space: int) -> list[int]:
-    """Return the rows for each item in ``space`` rows. After one row each, the first items that need more get
-    the rest.
+    """Return the number of rows for each item in ``space`` rows. Each item gets one row; the first items that
+    need more rows get the rest.
 
-    ``heights``: the rows that each of the ``count`` items needs. Empty if there is nothing to distribute.
+    ``heights``: the number of rows that each of the ``count`` items needs. Return an empty list if there are
+    no rows to distribute.
     """
     spare = space - count
     if spare <= 0:

@@ -1,7 +1,7 @@
 """A list in columns that draws only visible lines, so that 100,000 items are as fast as ten.
 
-The cursor stays on its item, at the same place, when others come and go. A list that grows at its top holds
-new items back while the person reads, and counts them.
+The cursor stays on its item, at the same place, when other items come and go. Lists that grow at the top hold
+back and count new items while the person reads.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ T = TypeVar("T")
 Wrapping: TypeAlias = Literal["never", "to-fit", "always"]
 
 MAX_KEPT: Final = 2000
-"""Max cached lines, and max cached heights."""
+"""Maximum number of cached lines, and of cached heights."""
 MAX_WRAPPED: Final = 50
-"""Max items that can take several rows, because the heights of all of them are computed."""
+"""Maximum number of items with several rows, because the heights of all these items are computed."""
 MAX_CHARACTERS: Final = 2000
-"""Max characters of a text to draw. Six rows of a wide terminal hold fewer."""
+"""Maximum number of characters of a drawn text. Six rows of a wide terminal hold fewer."""
 MAX_ROWS: Final = 6
-"""Max rows of an item. Longer texts are read in the item's own view."""
+"""Maximum number of rows of an item. Longer texts are shown in the item's own view."""
 
 
 class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
-    """Base of all lists. Subclasses return the cells of an item, and tell items apart.
+    """Base of all lists. Subclasses return the cells and the identity of an item.
 
-    A column is as wide as the longest text in it so far, and does not become narrower while the same subject
-    is shown, so that new items do not move the others.
+    Each column is as wide as its longest text so far, so that new items do not move the other items. Columns
+    do not become narrower while the same subject is shown and items are only added.
     """
 
     BINDINGS = bindings("list")
@@ -54,19 +54,21 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
     COLUMNS: ClassVar[Sequence[Column]] = (Column(grows=True),)
 
     WRAPS: ClassVar[Wrapping] = "to-fit"
-    """When items take several rows: never, as long as all items stay visible, or always."""
+    """When items can have several rows: never, only if all items stay visible, or always."""
 
     SCOPES: ClassVar[tuple[Scope, ...]] = ("list",)
     """The scopes of the keys that work while the list has the focus."""
 
     GROWS_AT_TOP = False
-    """Whether new items come first. Then the list holds them back unless the cursor is on the first item."""
+    """Whether new items come first. They are held back unless the first item is visible and under the
+    cursor."""
 
     ITEMS_CHANGE = False
     """Whether the appearance of an item can change."""
 
     class Highlighted(Message):
-        """The cursor moved to another item, or to none: see ``item`` of the sender."""
+        """Message: the cursor moved to another item, or the list became empty. See the ``item`` of the
+        sender."""
 
         def __init__(self, sender: Widget) -> None:
             super().__init__()
@@ -77,10 +79,10 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
             return self.sender
 
     class Counted(Highlighted):
-        """The number of items changed."""
+        """Message: the number of items changed."""
 
     class Opened(Highlighted):
-        """The item under the cursor was opened with enter or a double click."""
+        """Message: the person opened the item under the cursor with enter or a double click."""
 
     def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
@@ -120,14 +122,14 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
         return self._shown
 
     def show(self, items: Sequence[T]) -> None:
-        """Show these items. The cursor stays on its item, and the item at its place."""
+        """Show ``items``. The cursor stays on its item, and the item stays at its place on the screen."""
         if len(items) < len(self._all):
             # Removed items need no width.
             self._forget_widths()
         if items is not self._all:
             before, self._all = self._all, items
             is_held = self.GROWS_AT_TOP and self._is_away_from_top() and self._has_grown(before)
-            # An earlier moment has its own rows, so nothing is held back.
+            # Earlier moments have their own rows, so new items are held back only while live.
             if is_held and dashboard_of(self).is_live:
                 self._held = items
                 self._retitle()
@@ -149,15 +151,15 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
         self.refresh()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return the number of rows of the items, or of the text for an empty list, for an ``auto``
-        height."""
+        """Return the height for ``auto``: the number of rows of the items, or of the text for an empty
+        list."""
         if not self._all:
             return len(self.empty_lines(width)) + 1
         return ItemRows(len(self._all), self._wanted_heights(self._all, width)).total
 
     def move_to(self, key: Hashable) -> bool:
-        """Move the cursor to the item with this key. If the filter hides it, end the filter. Return False if
-        there is no such item."""
+        """Move the cursor to the item with this key. End the filter if it hides the item. Return False if the
+        item does not exist."""
         for index, item in enumerate(self._shown):
             if self.item_key(item) == key:
                 self._move_cursor(index)
@@ -165,13 +167,13 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
         return self.end_search() and self.move_to(key)
 
     def _renew(self) -> None:
-        """Update the visible items while new ones are held back."""
+        """Update the visible items while new items are held back."""
         if self.ITEMS_CHANGE and self._held is not None:
             now = {self.item_key(item): item for item in self._held}
             self._shown = [now.get(self.item_key(item), item) for item in self._shown]
 
     def _has_grown(self, before: Sequence[T]) -> bool:
-        """Return whether there are new items at the top, or held-back ones."""
+        """Return whether there are new items at the top, or items that are held back."""
         if self._held is not None or not before or not self._all:
             return True
         return self.item_key(before[0]) != self.item_key(self._all[0])
@@ -224,11 +226,12 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
                 self.refresh(layout=True)
         if self.WRAPS == "to-fit":
             return ItemRows(count, fit_heights(wanted, count, area.height))
-        # No item is higher than the list, or its end could not be read.
+        # Limited to the height of the list, because the end of a higher item could not be read.
         return ItemRows(count, [min(height, max(1, area.height)) for height in wanted])
 
     def _wanted_heights(self, items: Sequence[T], width: int) -> Sequence[int]:
-        """Return the rows that each of the first ``items`` needs. Empty if each has one row."""
+        """Return the number of rows that each of the first ``items`` needs. Empty if each item has one
+        row."""
         if self.WRAPS == "never" or (self.WRAPS == "to-fit" and len(items) > MAX_WRAPPED):
             return ()
         if self._measured_at != width or len(self._heights) > MAX_KEPT:
@@ -240,7 +243,7 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
         for key, item in keyed:
             height = self._heights.get(key)
             if height is None:
-                # This widens a column, and forgets heights, if a time became longer.
+                # Drawing a longer time widens a column, which clears the heights.
                 height = len(self._lines(item, width, MAX_ROWS))
                 self._heights[key] = height
             heights.append(height)
@@ -315,9 +318,10 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
     # -- columns
 
     def _render_key(self, item: T) -> Hashable:
-        """Return the appearance of the item. Its line is drawn again if its key differs.
+        """Return the appearance of the item. Its line is drawn again if the appearance changed.
 
-        The widths of the columns are not in the key, because `_widen` drops all drawn lines when they change.
+        The widths of the columns are not included, because `_widen` drops all drawn lines when a width
+        changes.
         """
         return tuple(map(tuple, self._bounded_cells(item)))
 
@@ -327,7 +331,7 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
     def _measured(self, item: T, width: int) -> tuple[Sequence[Line], Sequence[int]]:
         """Return the cells of the item and their widths."""
         if not self._widths.is_known:
-            # All visible items before the first is drawn, so that later lines do not move it.
+            # Measure all visible items before drawing the first, so that later lines do not move it.
             top = self.scroll_offset.y
             visible = self._shown[top : top + self.content_area.height]
             self._widths.widen([self._bounded_cells(each) for each in visible])
@@ -336,8 +340,8 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
         return cells, self._widths.share(width)
 
     def _bounded_cells(self, item: T) -> Sequence[Line]:
-        """Return the cells, cut to `MAX_CHARACTERS`. A request lists all its calls, and 60,000 wide
-        characters take 0.2 s to wrap."""
+        """Return the cells, cut to `MAX_CHARACTERS`. A request lists all its calls, and wrapping 60,000 wide
+        characters takes 0.2 s."""
         cells = self.cells(item)
         if any(len(span.text) > MAX_CHARACTERS for cell in cells for span in cell):
             return [cut(cell, 0, MAX_CHARACTERS) for cell in cells]
@@ -352,7 +356,7 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
             self.refresh()
 
     def _forget_widths(self) -> None:
-        """Forget the widths, because the next subject has its own."""
+        """Forget the widths, because each subject has its own widths."""
         self._widths.forget()
         self._kept.clear()
         self._heights.clear()
@@ -362,13 +366,13 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
         self._kept.clear()
 
     def empty_lines(self, width: int) -> list[str]:
-        """Return the text for an empty list: what will appear, and how to get it."""
+        """Return the lines for an empty list: the future content, and the way to fill the list."""
         texts = texts_of(self)
         text = texts("list.no_match", filter=self._filter) if self._filter else texts(self._empty)
         return wrap(sanitize(text), max(10, width - 2))
 
     def redraw_changed(self) -> None:
-        """Draw the visible lines again whose appearance changed."""
+        """Draw the visible lines with a changed appearance again."""
         self._arrange()
         width, top = self.content_area.width, self.scroll_offset.y
         for y in range(min(len(self._drawn), self.content_area.height)):
@@ -398,7 +402,7 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
 
     @property
     def tab_text(self) -> str:
-        """The name on this pane's tab, if only one pane is visible."""
+        """The name on the tab of this pane, shown if only one pane is visible."""
         return f"{self._titles[0]} {len(self._shown)}"
 
     def _count_new(self) -> int:
@@ -422,7 +426,7 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
             self.post_message(self.Highlighted(self))
 
     def _show_cursor(self) -> None:
-        """Scroll the minimum that makes the cursor's line visible."""
+        """Make the line under the cursor visible with as little scrolling as possible."""
         top, height = self.scroll_offset.y, self.content_area.height
         if not height:
             return  # Not visible yet: `on_resize` calls this again.
@@ -433,7 +437,7 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
             self._scroll_to_line(min(rows.start, rows.stop - height))
 
     def _scroll_to_line(self, y: int) -> None:
-        # Forced, because a list that has just become long has no scrollbar before the next layout.
+        # Forced, because a list that just became long gets its scrollbar in the next layout.
         self.scroll_to(y=y, animate=False, immediate=True, force=True)
 
     def on_resize(self) -> None:
@@ -483,7 +487,7 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
 
     @property
     def sought(self) -> str:
-        """The filter's words, empty without a filter."""
+        """The words of the filter, empty without a filter."""
         return self._filter
 
     def search_for(self, words: str) -> None:
@@ -492,7 +496,7 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
             self.set_filter(words)
 
     def end_search(self) -> bool:
-        """Remove the filter. Return False if there was none."""
+        """Remove the filter. Return False if there was no filter."""
         was_filtered = bool(self._filter)
         self.search_for("")
         return was_filtered
@@ -507,7 +511,7 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
         self.refresh()
 
     def age_of(self, row: Row | None) -> str:
-        """Return the age of a row, as lists show it."""
+        """Return the age of a row in the format of lists."""
         return format_age(row.time, now_of(self)) if row else ""
 
     def on_click(self, event: events.Click) -> None:

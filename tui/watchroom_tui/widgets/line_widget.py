@@ -1,4 +1,4 @@
-"""The base of widgets that draw their own lines. Stylesheets define the colours, by name."""
+"""The base of widgets that draw their own lines. Stylesheets define the colours by style name."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ class LineWidget(Widget):
         return self._drawing_in or self.scrollable_content_region.size
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Draw the frame with Textual, and the lines without its handling of unused styles.
+        """Draw the frame with Textual. Draw the lines without Textual's handling of unused styles.
 
-        That halves the cost when hundreds of rows arrive.
+        This halves the cost when hundreds of rows arrive.
         """
         part = (crop, self.outer_size)
         if any(not isinstance(each, NoColor) for each in self.get_line_filters()):
@@ -93,8 +93,8 @@ class LineWidget(Widget):
         return strips
 
     def _is_as_painted(self) -> bool:
-        """Return whether nothing changed since the last paint. On each paint, Textual asks every widget of
-        the screen for all of its lines."""
+        """Return whether nothing changed since the last paint. Textual requests all lines of every widget of
+        the screen on each paint."""
         return not has_dirty_regions(self)
 
     def _render_crop(self, crop: Region) -> list[Strip]:
@@ -130,7 +130,8 @@ class LineWidget(Widget):
         return Strip(segments, width)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Leave out the filters for the terminal's 16 colours and dim text, because lines have neither."""
+        """Return the line filters without the filters for 16 colours and dim text, because lines have
+        neither."""
         return [each for each in super().get_line_filters() if not isinstance(each, NOTHING_FOR_US)]
 
     def notify_style_update(self) -> None:
@@ -158,10 +159,10 @@ class LineWidget(Widget):
 
 
 class StyleRegistry(Widget):
-    """An invisible widget that computes the named styles, each on first use.
+    """An invisible widget that computes each named style on first use.
 
-    As component classes, Textual would match all of them against every rule before the first paint, and again
-    with each change of the screen's classes.
+    Textual would match component classes against every rule before the first paint, and again with each
+    change of the screen's classes.
     """
 
     DEFAULT_CSS = "StyleRegistry { display: none; }"
@@ -175,7 +176,7 @@ class StyleRegistry(Widget):
         if name not in STYLE_NAMES:
             raise KeyError(name)
         node = DOMNode(classes=f"line--{name}")
-        # As Textual does for a component class: a node with that class below this one.
+        # As Textual does for component classes: attach a node with the class below this widget.
         attach(node, self)
         self.app.stylesheet.apply(node, animate=False)
         return node.styles.partial_rich_style
@@ -196,7 +197,7 @@ def styled_app(widget: Widget) -> StyledApp:
 
 
 def style_named(widget: Widget, name: str) -> Style:
-    """Return the style of a name in the current theme."""
+    """Return the style called ``name`` in the current theme."""
     app = styled_app(widget)
     style = app.line_styles.get(name)
     if style is None:
@@ -206,8 +207,8 @@ def style_named(widget: Widget, name: str) -> Style:
 
 
 def assign_colours(app: StyledApp, agents: Iterable[str]) -> None:
-    """Assign colours to ``agents``, ids in the order of registration, and draw the widgets again whose
-    colours changed."""
+    """Assign colours to ``agents``, ids in the order of registration. Draw the widgets again if a colour
+    changed."""
     if app.agent_colours.assign(agents):
         app.line_styles.clear()
         for widget in (each for screen in app.screen_stack for each in screen.query(LineWidget)):
@@ -216,5 +217,5 @@ def assign_colours(app: StyledApp, agents: Iterable[str]) -> None:
 
 
 def content(text: str) -> Content:
-    """Return ``text`` as widget content: sanitized, and not read as markup."""
+    """Return ``text`` as widget content: sanitized, without interpreting markup."""
     return Content(sanitize(text))

@@ -17,7 +17,7 @@ from watchroom_tui.presentation.localization import texts_of
 from watchroom_tui.widgets.item_list import ItemList
 
 SHORT_OUTCOME: Final = 9
-"""Min cells of an outcome before a message."""
+"""Minimum number of cells of an outcome before a message."""
 
 
 class RowList(ItemList[Row]):

@@ -1,4 +1,4 @@
-"""The timeline of a document: drag, play and pause."""
+"""The timeline of a document, with dragging, playback and pause."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Scrubber(LineWidget):
     """Two lines: the current version and its change, and its position in the history."""
 
     class SeekRequested(Message):
-        """The mouse points at this share of the history, from 0 to 1."""
+        """Message: the mouse points at this share of the history, from 0 to 1."""
 
         def __init__(self, share: float) -> None:
             super().__init__()
@@ -35,13 +35,13 @@ class Scrubber(LineWidget):
         self._progress: float | None = None
 
     def show(self, row: Row | None, newest: int, mark: Span) -> None:
-        """Show the version that ``row`` made, out of ``newest`` versions. ``mark`` is the state in a word."""
+        """Show the version of ``row``, out of ``newest`` versions. ``mark`` is the state in a word."""
         self._row, self._newest, self._mark = row, newest, mark
         self._progress = None
         self.refresh()
 
     def show_progress(self, share: float) -> None:
-        """Show the share of the history that is read, from 0 to 1."""
+        """Show the share of the history that was read, from 0 to 1."""
         self._progress = share
         self.refresh()
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 async def open_search(target: Searchable) -> None:
-    """Focus the search bar of the screen of ``target``, a widget."""
+    """Focus the search bar of the screen that contains the widget ``target``."""
     screen = cast("Widget", target).screen
     bar = _bar_of(screen)
     if bar is None:
@@ -24,7 +24,7 @@ async def open_search(target: Searchable) -> None:
 
 
 def close_search(screen: Screen[Any]) -> None:
-    """Return the focus to the searched widget, which keeps its matches."""
+    """Return the focus to the searched widget. The widget keeps its matches."""
     bar = _bar_of(screen)
     if bar is not None:
         bar.close()

@@ -20,7 +20,7 @@ require(Input, "_on_key")
 
 
 class Searchable(Protocol):
-    """A widget that filters by words, or finds them."""
+    """A widget that filters its items by words, or finds words."""
 
     @property
     def sought(self) -> str:
@@ -30,11 +30,11 @@ class Searchable(Protocol):
         """Search for ``words``."""
 
     def end_search(self) -> bool:
-        """End the search. Return False if there was none."""
+        """End the search. Return False if there was no search."""
 
 
 class SearchInput(Input):
-    """Passes its text to the searched widget on each key."""
+    """Input that passes its text to the searched widget on each key."""
 
     BINDINGS = bindings("search")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("search",)
@@ -44,7 +44,7 @@ class SearchInput(Input):
         super().__init__(classes="editor", compact=True, select_on_focus=False)
 
     async def _on_key(self, event: events.Key) -> None:
-        # Handled here, because bindings come after the keys that were typed right behind.
+        # Handled here, because bindings run after keys that were typed immediately afterwards.
         if self.target is None:
             # The bar was closed, so this key belongs to the focused widget.
             event.stop()
@@ -83,7 +83,7 @@ class SearchInput(Input):
 
 
 class SearchBar(Horizontal):
-    """The input, and the keys that end it."""
+    """The search input, and the keys that end the search."""
 
     def compose(self) -> ComposeResult:
         dashboard, typed = dashboard_of(self), SearchInput()
@@ -103,5 +103,5 @@ class SearchBar(Horizontal):
         self.screen.set_focus(typed)
 
     def close(self) -> None:
-        """Keep the search, and return the focus."""
+        """Close the bar, keep the search, and return the focus."""
         self.query_one(SearchInput).action_keep()

@@ -15,7 +15,7 @@ from watchroom_tui.keys.actions import bindings
 from watchroom_tui.presentation.localization import texts_of
 
 LEAST_SIZE: Final = Size(40, 12)
-"""The columns and rows that every screen and dialog needs."""
+"""Minimum size of every screen and dialog, in columns and rows."""
 
 
 def is_too_small(size: Size) -> bool:
@@ -24,7 +24,7 @@ def is_too_small(size: Size) -> bool:
 
 
 class SizeNotice(ModalScreen[None]):
-    """Covers everything until the terminal is large enough, or the person closes it."""
+    """Notice that covers everything until the terminal is large enough, or the person closes it."""
 
     BINDINGS = bindings("dialog")
 

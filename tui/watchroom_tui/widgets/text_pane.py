@@ -27,38 +27,38 @@ from watchroom_tui.widgets.line_widget import LineWidget, content
 from watchroom_tui.widgets.search import open_search
 
 MAX_WRAPPED: Final = 4_000
-"""A drawing is wrapped up to this many rows, and 100 times as many characters. Larger ones scroll sideways,
-because wrapping them would delay keys."""
+"""Maximum number of rows of a wrapped drawing; the maximum number of characters is 100 times higher. Larger
+drawings scroll sideways, because wrapping them would delay keys."""
 
 MAX_COPIED: Final = 100_000
-"""Max characters to copy, because terminals accept little more."""
+"""Maximum number of characters to copy, because terminals accept little more."""
 
 SLICE: Final = 0.006
-"""Max seconds of a search before keys are handled."""
+"""Maximum seconds of a search before keys are handled."""
 
 FIRST_PAUSE: Final = 0.02
-"""Seconds before work ahead, so that the visible part is painted first."""
+"""Seconds before drawing ahead starts, so that the visible part is painted first."""
 
 PAUSE: Final = 0.005
-"""Seconds between two parts of work ahead, so that keys are handled."""
+"""Seconds between two steps of drawing ahead, so that keys are handled."""
 
 ROUGH: Final = 0.02
-"""Min relative change of an estimated length before the scrollbar follows."""
+"""Minimum relative change of an estimated length that updates the scrollbar."""
 
 SCROLLBAR_STEPS: Final = 8
-"""Steps of the scrollbar per cell."""
+"""Number of steps of the scrollbar per cell."""
 
 FLASH: Final = 1.0
-"""Seconds for which changed rows are emphasized."""
+"""Seconds to emphasize changed rows."""
 
 SEARCH_ACTIONS: Final = ("search", "match", "copy")
 
 
 class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
-    """Shows a `Drawing`. It can have a cursor on a row.
+    """Pane that shows a `Drawing`, with a cursor on a row if requested.
 
-    Long lines are wrapped. The scroll position and the cursor are kept when the same subject is drawn again.
-    It scrolls without animation, so that the next frame shows the answer to a key.
+    Long lines are wrapped. The pane keeps its scroll position and its cursor when the same subject is drawn
+    again. Scrolling is not animated, so that the next frame shows the result of a key.
     """
 
     BINDINGS = VIEW_BINDINGS
@@ -75,7 +75,8 @@ class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
         id: str | None = None,  # noqa: A002
         classes: str | None = None,
     ) -> None:
-        """``title``, ``empty``: the keys of the texts for the title and for an empty pane."""
+        """Create a pane. ``title`` and ``empty`` are catalogue keys: for the title, and for the text of an
+        empty pane."""
         super().__init__(id=id, classes=classes)
         self._title = title
         self._empty = empty
@@ -84,9 +85,10 @@ class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
         self._cursor: int | None = None
         self._measured_at = 0
         self._heights: dict[tuple[int, tuple[str, ...]], int] = {}
-        """The heights of the rows last drawn, because most of them are in the next drawing."""
+        """The heights of the rows drawn last. They are cached because the next drawing has most of these
+        rows."""
         self._starts: list[int] | None = None
-        """The first line of each row, and the end. None if nothing is wrapped."""
+        """The first line of each row, and the end. None if lines are not wrapped."""
         self._strips: dict[tuple[int, bool, str, int, int], Strip] = {}
         self._strips_revision = 0
         self._is_settling = False
@@ -116,7 +118,7 @@ class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
     ) -> None:
         """Show ``text`` below ``head``, with line numbers.
 
-        - ``subject``: what the text is about. A new subject starts at the top.
+        - ``subject``: the identity of the shown object. A new subject starts at the top.
         - ``changed``: the lines to mark, counted from 0.
         - ``marks``: the pattern of texts to emphasize.
         """
@@ -146,7 +148,7 @@ class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
         self._strips.clear()
         size = self._measure(drawing)
         if before is None or not isinstance(drawing, EstimatedDrawing):
-            # Of others, the length is shown below, without another layout.
+            # The length of other drawings is shown below, without another layout.
             self.virtual_size = size
         self._entitle(title)
         if is_another or isinstance(drawing, EstimatedDrawing):
@@ -154,7 +156,7 @@ class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
         if is_another:
             self.scroll_to(x=0, y=0, animate=False, immediate=True)
         elif found is not None and self._line_of(found) - offset != self.scroll_offset.y:
-            # What the person reads keeps its place on the screen.
+            # The text that the person reads keeps its place on the screen.
             self._scroll_to_line(self._line_of(found) - offset)
         if isinstance(drawing, EstimatedDrawing) and drawing.is_flashing:
             self.set_timer(FLASH, partial(self._end_flash, drawing))
@@ -166,13 +168,15 @@ class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
 
     @property
     def _kept_row(self) -> int:
-        """The row that keeps its place when the subject is drawn again: under the cursor, or at the top."""
+        """The row that keeps its place on the screen when the subject is drawn again: under the cursor, or at
+        the top."""
         if self._cursor is not None:
             return self._cursor
         return self._row_at(self.scroll_offset.y)[0]
 
     def _find_again(self, before: Drawing, drawing: Drawing, row: int) -> int | None:
-        """Return the row of ``drawing`` that shows what ``row`` of ``before`` showed. None if it is gone."""
+        """Return the row of ``drawing`` with the content of ``row`` in ``before``. None if the content is
+        gone."""
         if before is drawing or not 0 <= row < len(before):
             return row
         if isinstance(drawing, EstimatedDrawing) and row == 0:
@@ -204,7 +208,7 @@ class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
 
     @property
     def tab_text(self) -> str:
-        """The name on this pane's tab, if only one pane is visible."""
+        """The name on the tab of this pane, shown if only one pane is visible."""
         return texts_of(self)(self._title) if self._title else ""
 
     def _entitle(self, title: str) -> None:
@@ -251,7 +255,7 @@ class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
         self.go_to_match(step)
 
     def search_for(self, words: str) -> None:
-        """Mark ``words``, and go to the first match from here on."""
+        """Mark ``words``, and go to the first match from the current position on."""
         if words == self._sought:
             return
         if not self._sought and self._drawing is not None:
@@ -260,13 +264,13 @@ class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
         self._seek(words, is_new=True)
 
     def end_search(self) -> bool:
-        """End the search. Return False if there was none."""
+        """End the search. Return False if there was no search."""
         was_sought = bool(self._sought)
         self.search_for("")
         return was_sought
 
     def renew_search(self) -> None:
-        """Search the current content for the same words, without moving."""
+        """Repeat the search in the current content, without moving."""
         if self._sought:
             self._seek(self._sought, is_new=False)
 
@@ -305,7 +309,8 @@ class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
         return len(matches)
 
     def go_to_match(self, step: int) -> bool:
-        """Show the next match (-1: the previous one), and wrap around. Return False if there is none."""
+        """Show the next match, or the previous one if ``step`` is -1. Wrap around. Return False if there are
+        no matches."""
         matches, drawing = self._matches, self._drawing
         if not matches or drawing is None:
             return False
@@ -338,8 +343,8 @@ class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
         self.app.notify(texts_of(self)(key, count=count, total=total), markup=False, timeout=2)
 
     def copied_text(self) -> tuple[str, int]:
-        """Return the text to copy (of a long text at least ``MAX_COPIED`` characters), and its number of
-        lines."""
+        """Return the text to copy, and its number of lines: the row under the cursor, or all text. Long text
+        is cut after at least `MAX_COPIED` characters."""
         if self._drawing is None:
             return "", 0
         if self._cursor is not None:
@@ -350,12 +355,13 @@ class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
 
     @staticmethod
     def _space(drawing: Drawing, row: int, width: int) -> int:
-        """Return the cells for text in each column of a row of ``width`` cells, without the gutters."""
+        """Return the number of cells for text in each column of a row of ``width`` cells, without the
+        gutters."""
         columns = drawing.columns
         return max(1, (width - columns + 1) // columns - drawing.gutter(row))
 
     def _measure(self, drawing: Drawing) -> Size:
-        """Return the size to scroll. Before the first layout, nothing counts as wrapped."""
+        """Return the size of the scrollable content. Before the first layout, lines count as unwrapped."""
         width = self._width_for(drawing)
         known = self._heights if self._measured_at == width else {}
         self._measured_at = width
@@ -371,7 +377,7 @@ class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
         return Size(width + hidden if hidden else 0, len(drawing))
 
     def _width_for(self, drawing: Drawing) -> int:
-        """Return the cells of a line, beside a present or expected scrollbar."""
+        """Return the number of cells of a line, beside a present or expected scrollbar."""
         width, height = self.container_size
         has_bar = self.show_vertical_scrollbar or len(drawing) > height
         return max(0, width - self.styles.scrollbar_size_vertical) if has_bar else width
@@ -413,7 +419,7 @@ class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
         self._work_ahead(FIRST_PAUSE)
 
     def _fit_width(self) -> bool:
-        """Measure the lines for the current width. Return False if that was done."""
+        """Measure the lines for the current width. Return False if they were already measured."""
         drawing = self._drawing
         if drawing is None or self._measured_at == self._width_for(drawing):
             return False
@@ -440,10 +446,11 @@ class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
     # -- drawings that are estimated
 
     def _settle(self, line: int, *, above: int = 0, below: int = 0) -> int:
-        """Draw the rows from ``above`` lines above ``line`` to ``below`` lines below a window at ``line``.
+        """Draw the rows from ``above`` lines above ``line`` to ``below`` lines below the window that starts
+        at ``line``.
 
-        Their number may be an estimate until then. The visible rows keep their place on the screen. Return
-        the new number of ``line``.
+        The number of lines is an estimate until they are drawn. The visible rows keep their place on the
+        screen. Return the new number of ``line``.
         """
         drawing, height = self._drawing, self.content_area.height
         if not isinstance(drawing, EstimatedDrawing) or not height or not self._measured_at:
@@ -460,9 +467,10 @@ class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
         return found
 
     def _show_length(self, drawing: Drawing, top: int, rough: float = ROUGH) -> None:
-        """Show the length in the scrollbar if that is visible, because it costs more than the rest of a key.
+        """Update the length of the scrollbar if the difference is visible, because the update costs more than
+        the rest of a key.
 
-        ``rough``: the relative change that is not shown unless a window at ``top`` needs it.
+        ``rough``: the maximum relative change to ignore, unless a window at ``top`` needs the new length.
         """
         shown, length, height = self.virtual_size.height, len(drawing), self.content_area.height
         is_needed = top > shown - height or top + height >= length
@@ -471,10 +479,10 @@ class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
             self.update_scrollbars()
 
     def _scroll_to_line(self, line: int) -> None:
-        """Scroll, without drawing more rows."""
+        """Scroll to ``line`` without drawing more rows."""
         was_settling, self._is_settling = self._is_settling, True
         try:
-            # Forced, because a pane that has just become long has no scrollbar before the next layout.
+            # Forced, because a pane that just became long gets its scrollbar in the next layout.
             self.scroll_to(y=line, animate=False, immediate=True, force=True)
         finally:
             self._is_settling = was_settling
@@ -490,20 +498,20 @@ class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
         self._settle_scrolled(old_value, new_value)
 
     def _settle_scrolled(self, old_value: float, new_value: float) -> None:
-        """Draw the rows that are visible now."""
+        """Draw the rows that are visible after scrolling, and move to their exact place."""
         if self._is_settling or not isinstance(self._drawing, EstimatedDrawing):
             return
         before, now = round(old_value), round(new_value)
         lines = now - before
         if now > 0 and abs(lines) <= 3 * self.content_area.height:
-            # Exactly so many lines from what was at the top, however many the lines above turn out to be.
+            # Move by exactly this number of lines, even if drawing changes the number of lines above.
             now = self._settle(before, above=max(0, -lines), below=max(0, lines)) + lines
             self._scroll_to_line(now)
         self._settle(self.scroll_offset.y)
         self._work_ahead()
 
     def _work_ahead(self, pause: float = PAUSE) -> None:
-        """Draw rows near the visible ones after ``pause`` seconds, before they are scrolled to."""
+        """Draw rows near the visible rows after ``pause`` seconds, before the person scrolls to them."""
         if isinstance(self._drawing, EstimatedDrawing) and not self._is_working_ahead and self.is_attached:
             self._is_working_ahead = True
             self.run_worker(self._run_ahead(pause), group="ahead")
@@ -526,7 +534,7 @@ class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
             self._is_working_ahead = False
 
     def _take_ahead(self, drawing: EstimatedDrawing, lines: int) -> None:
-        """Show what work ahead has changed. The visible rows have moved by ``lines``."""
+        """Show the changes made by drawing ahead. The visible rows moved by ``lines``."""
         if lines:
             self._strips.clear()
             self._scroll_to_line(self.scroll_offset.y + lines)
@@ -585,7 +593,7 @@ class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
         return Strip.join(strips) if len(strips) > 1 else strips[0]
 
     def style_under(self, index: int) -> str:
-        """The style of the whole row at ``index``; empty for the styles of its cells."""
+        """Return the style of the whole row at ``index``, empty if the cells have their own styles."""
         if index != self._cursor:
             return ""
         return "cursor" if self.has_focus else "cursor-idle"
@@ -669,7 +677,7 @@ class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
             self.refresh()
 
     def _show_cursor(self) -> None:
-        """Scroll the minimum that makes the cursor's row visible."""
+        """Make the row under the cursor visible with as little scrolling as possible."""
         row, top, height = self._cursor or 0, self.scroll_offset.y, max(1, self.content_area.height)
         first, last = self._line_of(row), self._line_of(row + 1) - 1
         if first < top:
@@ -698,4 +706,4 @@ class TextPane(LineWidget, LayoutHooks, ScrollView, can_focus=True):
             self.open_row()
 
     def open_row(self) -> None:
-        """Open the row under the cursor, on a click as on enter."""
+        """Open the row under the cursor: a click does the same as enter."""

@@ -20,7 +20,7 @@ from watchroom_tui.presentation.localization import now_of, texts_of
 from watchroom_tui.widgets.line_widget import LineWidget
 
 LABEL_WIDTH: Final = 25
-"""Cells of the label with the current moment, at the left."""
+"""Number of cells of the label with the current moment, at the left."""
 BARS: Final = "▁▂▃▄▅▆▇█"
 
 
@@ -29,7 +29,7 @@ class TimelineBar(LineWidget):
     draggable."""
 
     class SeekRequested(Message):
-        """The mouse points at row ``seq``. ``is_dragging``: the button is still pressed."""
+        """Message: the mouse points at row ``seq``. ``is_dragging``: whether the button is still pressed."""
 
         def __init__(self, seq: int, *, is_dragging: bool) -> None:
             super().__init__()

@@ -18,11 +18,12 @@ from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.item_list import ItemList
 
 SIZED_FROM: Final = 64
-"""Min columns for the size of each version."""
+"""Minimum number of columns to show the size of each version."""
 
 
 def version_name(row: Row) -> str:
-    """Return the version, or the sign of a row without one: a refused write or an external edit."""
+    """Return the version number, or a sign for a row without a version: a refused write or an external
+    edit."""
     if row.version is not None:
         return f"v{row.version}"
     return "✎" if row.error == "outside_edit" else "✗"
@@ -64,7 +65,7 @@ class VersionTimeline(ItemList[Row]):
             self.mark(self.item if self._marked is None or self._marked.seq != self.item.seq else None)
 
     def mark(self, row: Row | None) -> None:
-        """Mark this version, or none."""
+        """Mark the version of ``row``. None removes the mark."""
         self._marked = row
         self._retitle()
         self.redraw_changed()
@@ -134,8 +135,8 @@ class VersionTimeline(ItemList[Row]):
 
 
 def _find_equal_versions(timeline: Iterable[Row]) -> dict[int, int]:
-    """Return the refused rows whose text equals a version: the newest such version since the write, by row
-    number.
+    """Return the refused writes whose text equals a version, by row number, with the newest such version
+    since the write.
 
     ``timeline``: the rows, newest first.
     """

@@ -1,5 +1,5 @@
-"""The base of all screens: data is loaded in workers, styles are read with the first instance, and a terminal
-that is too small is reported."""
+"""The base of all screens. It loads data in workers, reads styles with the first instance, and reports a
+terminal that is too small."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Result = TypeVar("Result")
 
 
 class WorkerScreen(Screen[Result]):
-    """Cancels its workers before its panes are removed, because a worker that returns later would look for
-    them."""
+    """Screen that cancels its workers before its panes are removed. A worker that ends later would look for
+    the panes."""
 
     VERTICAL_BREAKPOINTS = [(0, "-short"), (18, "-high")]  # noqa: RUF012  # as textual has it
 
     def __init__(self, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(name, id, classes)
         stylesheet = self.app.stylesheet
-        # Before Textual does, which would parse all other stylesheets again for each new one.
+        # Textual would parse all other stylesheets again for each new stylesheet.
         for path in self.css_path:
             if not stylesheet.has_source(str(path)):
                 stylesheet.add_source(path.read_text("utf-8"), (str(path), ""))
@@ -34,7 +34,7 @@ class WorkerScreen(Screen[Result]):
 
     @property
     def is_in_front(self) -> bool:
-        """Whether it is shown without an overlay. False while the dashboard closes."""
+        """Whether the screen is shown without an overlay. False while the dashboard closes."""
         return self.app.screen_stack[-1:] == [self]
 
     @on(events.Resize)

@@ -1,1 +1,2 @@
-"""Processes beside the dashboard: one for diffs and parsing, so that the event loop stays free, and tasks."""
+"""Processes beside the dashboard: a process for diffs and parsing, which keeps the event loop free, and the
+processes of tasks."""

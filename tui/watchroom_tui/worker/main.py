@@ -1,6 +1,6 @@
-"""The worker process: answer questions on standard input until it ends.
+"""The worker process. It answers questions on standard input until the input ends.
 
-Separate from `process`, so that the process starts without asyncio.
+Separate from `process`, so that the process starts without importing asyncio.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DiffKind: TypeAlias = Literal["same", "added", "removed", "hunk"]
 
 
 class DiffLine(NamedTuple):
-    """A line of a difference. Line numbers count from 1, and are 0 if the line is not on that side."""
+    """A line of a difference. Line numbers count from 1, and are 0 on a side without the line."""
 
     kind: DiffKind
     old: int
@@ -30,7 +30,7 @@ def diff(old: str, new: str, context: int = 3) -> list[DiffLine]:
     """Return the changed lines from ``old`` to ``new``, with ``context`` lines around them."""
     import pygit2
 
-    # The patch points into these two, so they must outlive it.
+    # The patch points into both buffers, so they must outlive it.
     before, after = old.encode(), new.encode()
     patch = pygit2.Patch.create_from(before, after, context_lines=context, interhunk_lines=1)
     lines: list[DiffLine] = []
@@ -46,7 +46,8 @@ def diff(old: str, new: str, context: int = 3) -> list[DiffLine]:
 
 
 def changes_of(*texts: str) -> list[tuple[int, int, int, int, int]]:
-    """Return the changes from each text to the next, each with the number of its step (from 0)."""
+    """Return the changes from each text to the next. Each change starts with the number of its step (from
+    0)."""
     return [
         (step, *change) for step, (old, new) in enumerate(pairwise(texts)) for change in diff_lines(old, new)
     ]
@@ -65,18 +66,19 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Sequence[tuple[str | int, ...]]]]] =
     "changes_of": changes_of,
     "summary_of": summary_of,
 }
-"""The functions that questions can call."""
+"""The functions that questions can call, by name."""
 
 
 CHUNK: Final = 256
-"""Max tuples in one line of an answer."""
+"""Maximum number of tuples in one line of an answer."""
 
 CHUNK_CHARACTERS: Final = 64 * 1024
-"""Characters after which a line of an answer ends, because keys are handled between two lines."""
+"""Number of characters after which a line of an answer ends, because keys are handled between two lines."""
 
 
 def chunks(answer: Sequence[tuple[str | int, ...]]) -> Iterator[tuple[Sequence[tuple[str | int, ...]], bool]]:
-    """Yield the answer in parts, each with whether it is the last. An empty answer is one empty part."""
+    """Yield the parts of the answer, and whether each part is the last. An empty answer has one empty
+    part."""
     start, characters = 0, 0
     for index, item in enumerate(answer):
         characters += sum(len(each) for each in item if isinstance(each, str))

@@ -1,4 +1,4 @@
-"""Run diffs and parsing in a worker process, so that the event loop stays free."""
+"""Diffs and parsing in a worker process, so that the event loop stays free."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from watchroom_tui.formatters.board_summary import SummaryItem
 
 MAX_LINE_BYTES: Final = 128 * 1024 * 1024
-"""Max bytes of a line of an answer. A line of a difference can be a whole text, and JSON escapes take six
-bytes."""
+"""Maximum bytes of a line of an answer. A line of a difference can be a complete text, and a JSON escape
+takes six bytes."""
 
 Values: TypeAlias = list[Any]
-"""A tuple from a worker's function, as JSON."""
+"""A tuple from a function of the worker, as JSON."""
 
 T = TypeVar("T")
 
 
 class _Question:
-    """A question that waits for the parts of its answer."""
+    """A pending question, which waits for the parts of its answer."""
 
     def __init__(self, make: Callable[[Values], object]) -> None:
         self.make = make
@@ -38,14 +38,16 @@ class _Question:
 
 
 class WorkerProcess:
-    """Runs functions in a worker process, which starts with the first question and ends with its input.
+    """Runner of functions in a worker process. The process starts with the first question and ends when its
+    input ends.
 
     A question is a line of JSON with the lengths of the texts that follow. Texts of many megabytes are not
-    encoded as JSON, which would delay keys. An answer is several lines of JSON with a few hundred tuples
-    each, and the event loop runs between them. Both have a number, so that cancelled answers can be dropped.
+    encoded as JSON, because encoding would delay keys. An answer is several lines of JSON with a few hundred
+    tuples each, and the event loop runs between them. Questions and answers have a number, so that answers to
+    cancelled questions can be dropped.
 
-    `anyio.to_process` and `ProcessPoolExecutor` unpickle an answer in one piece, on the event loop or with
-    the interpreter's lock held.
+    `anyio.to_process` and `ProcessPoolExecutor` unpickle an answer in one piece, on the event loop or while
+    holding the interpreter's lock.
     """
 
     def __init__(self) -> None:
@@ -61,7 +63,7 @@ class WorkerProcess:
         return await self._ask(DiffLine._make, "diff", old, new)
 
     async def changes(self, old: str, new: str) -> list[LineChange]:
-        """Return the changes that `watchroom.algorithms.merge.diff_lines` finds."""
+        """Return the changes from ``old`` to ``new``: see `watchroom.algorithms.merge.diff_lines`."""
         return await self._ask(LineChange._make, "changes", old, new)
 
     async def changes_of(self, texts: Sequence[str]) -> list[list[LineChange]]:
@@ -73,17 +75,17 @@ class WorkerProcess:
         return steps
 
     async def summary(self, board: bytes, language: Language) -> list[SummaryItem]:
-        """Return what `watchroom_tui.formatters.board_summary.summary_of` finds in a board (UTF-8)."""
+        """Return the items of a board (UTF-8): see `watchroom_tui.formatters.board_summary.summary_of`."""
         from watchroom_tui.formatters.board_summary import SummaryItem
 
         return await self._ask(SummaryItem._make, "summary_of", board, language)
 
     async def start(self) -> None:
-        """Start the process ahead of a question, because starting takes longer than most answers."""
+        """Start the process before the first question, because starting takes longer than most answers."""
         await self._running()
 
     async def _ask(self, make: Callable[[Values], T], function: str, *arguments: str | bytes) -> list[T]:
-        """Return the answer, with each tuple passed through ``make`` on arrival."""
+        """Return the answer. Pass each tuple through ``make`` on arrival."""
         process = await self._running()
         number = next(self._numbers)
         question = self._waiting[number] = _Question(make)
@@ -123,7 +125,7 @@ class WorkerProcess:
                 question.items += map(question.make, part)
                 if is_last and not question.done.done():
                     question.done.set_result(None)
-            # Lines that are already there are read without a pause.
+            # Reading lines that have already arrived does not yield to the event loop.
             await asyncio.sleep(0)
         for question in self._waiting.values():
             if self._is_closed:

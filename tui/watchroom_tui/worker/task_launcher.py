@@ -1,4 +1,4 @@
-"""Starts a task in its own process, which continues when the dashboard ends."""
+"""Launcher of tasks in their own processes, which continue when the dashboard ends."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ from watchroom.texts import Catalogue, Language
 from watchroom_tui.presentation.sanitize import sanitize
 
 MOST_TEXT: Final = 20_000
-"""Max characters of a task. Arguments of processes are limited, and every process can read them."""
+"""Maximum number of characters of a task. The arguments of a process are limited, and readable by every
+process."""
 MOST_NAME: Final = 200
-"""Max characters of a model's name."""
+"""Maximum number of characters of a model's name."""
 WAIT_SECONDS: Final = 20.0
-"""Seconds to wait for the process to report that the task has started."""
+"""Seconds to wait for the process to report the start of the task."""
 _MOST_OUTPUT: Final = 4000
-"""Max bytes of a failed process's output that are shown."""
+"""Maximum bytes of a failed process's output to show."""
 
 
 class TaskOrder(NamedTuple):
-    """A task that a person enters.
+    """A task entered by a person.
 
-    - ``text``: what to do, a sentence or more.
-    - ``folder``: the folder to work in. It is created if it is missing.
-    - ``model``: the agents' model, on an OpenAI-compatible server.
+    - ``text``: the instruction, a sentence or more.
+    - ``folder``: the folder to work in. A missing folder is created.
+    - ``model``: the model of the agents, on an OpenAI-compatible server.
     - ``is_simulated``: whether simulated developers work instead of a model. They need an empty folder.
     """
 
@@ -44,9 +45,9 @@ class TaskOrder(NamedTuple):
 class LaunchedTask(NamedTuple):
     """A started task.
 
-    - ``id``: its id, empty if the process did not report it in `WAIT_SECONDS`.
-    - ``process``: the id of the process that runs it.
-    - ``output``: the path of the file with the process's output.
+    - ``id``: the id of the task, empty if the process did not report it within `WAIT_SECONDS`.
+    - ``process``: the id of the process that runs the task.
+    - ``output``: the path of the file with the output of the process.
     """
 
     id: str
@@ -55,14 +56,14 @@ class LaunchedTask(NamedTuple):
 
 
 class TaskNotLaunched(Exception):
-    """The reason why a task was not started, for people."""
+    """Error: the task was not started. The text is the reason, for people."""
 
 
 def check_order(order: TaskOrder, root: str, texts: Catalogue, language: Language) -> TaskOrder:
-    """Return ``order`` without surrounding blanks, with the absolute path of its folder. Create nothing.
+    """Return ``order`` without surrounding blanks, with the absolute path of its folder. Create no folder.
 
-    ``root``: the folder of the workspace whose team works on it. Raises `TaskNotLaunched` if it cannot be
-    started.
+    ``root``: the folder of the workspace of the team. Raises `TaskNotLaunched` if the task cannot be started,
+    and OSError if the folder cannot be listed.
     """
     from watchroom.features.tasks.folder import check_task_folder
 
@@ -87,7 +88,7 @@ def check_order(order: TaskOrder, root: str, texts: Catalogue, language: Languag
 
 
 def is_empty_folder(path: str) -> bool:
-    """Return whether nothing is in the folder ``path``, or it is missing. Raises OSError."""
+    """Return whether the folder ``path`` is empty or missing. Raises OSError."""
     return not os.path.exists(path) or not os.listdir(path)
 
 
@@ -95,10 +96,10 @@ def launch_task(
     order: TaskOrder, root: str, person: str, texts: Catalogue, language: Language, *, speed: float = 1.0
 ) -> LaunchedTask:
     """Start ``order`` for ``person`` with the team of the workspace at ``root``, in a process with its own
-    session. Wait until it reports the task, at most `WAIT_SECONDS`: do not call it on an event loop.
+    session. Wait at most `WAIT_SECONDS` for the process to report the task. Do not call it on an event loop.
 
-    ``speed``: of simulated developers. Raises `TaskNotLaunched` as `check_order` does, and with the process's
-    output if it ended. Raises OSError if the process cannot be started.
+    ``speed``: the speed of simulated developers. Raises `TaskNotLaunched` as `check_order` does, and with the
+    output of the process if the process ended. Raises OSError if the process cannot be started.
     """
     checked = check_order(order, root, texts, language)
     command = [sys.executable, "-P", "-m", "watchroom_cli.main", "task", "--background"]
@@ -115,7 +116,7 @@ def launch_task(
             cwd=root,
             start_new_session=True,
         )
-    # A process that ended and was not waited for would count as running.
+    # Without a wait, an ended process would count as running.
     Thread(target=process.wait, name="watchroom-task", daemon=True).start()
     task = _read_id(process)
     if task is None:
@@ -124,7 +125,8 @@ def launch_task(
 
 
 def _read_id(process: subprocess.Popen[bytes]) -> str | None:
-    """Return the id of the task that the process reports: empty if it reports none yet, None if it ended."""
+    """Return the id of the task reported by the process. Empty after `WAIT_SECONDS` without a report, None if
+    the process ended."""
     stream = process.stdout
     if stream is None:
         raise RuntimeError("the process was started without a pipe")
@@ -141,7 +143,7 @@ def _read_line(stream: IO[bytes]) -> str:
 
 
 def _last_words(output: str) -> str:
-    """Return the end of a failed process's output, and remove its file."""
+    """Return the end of the output of a failed process, and remove its file."""
     with open(output, "rb") as file:
         file.seek(0, os.SEEK_END)
         file.seek(max(0, file.tell() - _MOST_OUTPUT))

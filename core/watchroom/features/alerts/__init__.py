@@ -1,8 +1,11 @@
-"""Alerts: messages outside of the dashboard (webhook, Slack, ntfy, Apprise) that needs are open or ended.
+"""Alerts: messages outside the dashboard about open and ended needs (webhook, Slack, ntfy, Apprise).
 
-`rules.py` reads the configuration and plans which messages are due. Each message that was sent or given up is
-a row (`rows.py`), which `Alerts` in `service.py` writes and reads, so no alert is sent twice. `payloads.py`
-makes a message, `delivery.py` delivers it, and `sender.py` does both for all targets. `keeper.py` decides
-whether this process sends: the service does; without one, one of the processes with an open workspace does.
-Start with `plan_alerts` in `rules.py`.
+- `rules.py`: reads the configuration and plans the messages that are due. Start with `plan_alerts`.
+- `rows.py`: the rows that record each message that was sent or given up.
+- `service.py`: `Alerts` writes and reads these rows, so that no alert is sent twice.
+- `payloads.py`: makes a message.
+- `delivery.py`: delivers a message.
+- `sender.py`: makes and delivers the messages for all targets.
+- `keeper.py`: decides whether this process sends. The service sends if it runs; otherwise a process with an
+  open workspace does.
 """

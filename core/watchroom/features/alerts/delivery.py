@@ -32,7 +32,7 @@ def open_delivery(
 
     - ``environ``: the environment that resolves the target's variables.
     - ``place``: the workspace's name.
-    - ``link``: the address of its dashboard, empty without one.
+    - ``link``: the address of the workspace's dashboard, empty for no link.
 
     Raise `DeliveryUnusable` if a variable is missing, an address is invalid, or an extra is not installed.
     """
@@ -49,7 +49,7 @@ def open_delivery(
 
 
 class HttpDelivery:
-    """Delivers by POST to ``url``, with ``token`` as the bearer token unless it is empty."""
+    """Delivers by POST to ``url``. ``token`` is the bearer token, empty for none."""
 
     def __init__(
         self, target: AlertTarget, url: str, token: str, place: str, link: str, texts: Catalogue
@@ -82,7 +82,7 @@ class AppriseDelivery:
             from apprise import Apprise, AppriseAsset
         except ModuleNotFoundError as error:
             raise DeliveryUnusable(problem=texts("alert.no_apprise", entry=entry)) from error
-        # Its log contains addresses, and is printed if there is no handler.
+        # Apprise logs addresses, and Python prints log records that have no handler.
         logger = logging.getLogger("apprise")
         logger.addHandler(logging.NullHandler())
         logger.propagate = False

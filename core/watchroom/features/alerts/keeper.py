@@ -1,4 +1,4 @@
-"""Send the alerts of an open workspace, as long as this process is the one that sends them."""
+"""Send the alerts of an open workspace, while this process is responsible for sending them."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ _log = logging.getLogger("watchroom")
 
 
 class AlertKeeper:
-    """Sends alerts on a thread while `check` finds that this process is the one to send them.
+    """Sends alerts on a thread while this process is responsible for sending them (`check`).
 
     - ``journal``, ``root``: the workspace's journal and folder.
     - ``alerts``: the messages that were sent.
-    - ``settings``: returns the present settings.
-    - ``is_elsewhere``: returns whether another process keeps the workspace. It then sends.
+    - ``settings``: returns the current settings.
+    - ``is_elsewhere``: returns whether another process keeps the workspace. The other process then sends.
     - ``wording``: the words of the messages.
     - ``environ``: the environment that resolves variables in addresses.
 
-    Without a needed variable, the error is logged and nothing is sent until the settings change.
+    Nothing is sent if a variable is missing. The error is logged, and the next attempt follows a change of
+    the settings.
     """
 
     def __init__(
@@ -62,8 +63,8 @@ class AlertKeeper:
         self._retry_at = 0.0
 
     def check(self) -> None:
-        """Start or stop to send, as the settings and the other processes require. Call it every few seconds,
-        from one thread at a time. Raise `JournalError`, OSError."""
+        """Start or stop sending, according to the settings and the other processes. Call it every few
+        seconds, from one thread at a time. Raise `JournalError`, OSError."""
         settings = self._settings()
         wanted = settings if settings.targets and not self._is_elsewhere() else None
         run = self._run
@@ -80,13 +81,13 @@ class AlertKeeper:
         self._run.start()
 
     def close(self) -> None:
-        """Stop, after the requests in progress. Call it after the last `check`."""
+        """Stop sending after the requests in progress. Call it after the last `check`."""
         if self._run is not None:
             self._run.stop()
             self._run.join()
 
     def _note_end(self, run: _Run) -> None:
-        """Log the error that ended ``run``, and decide when to try again."""
+        """Log the error that ended ``run``, and set the time of the next attempt."""
         error = run.error
         if isinstance(error, DeliveryUnusable | JournalDenied):
             self._unusable = run.settings
@@ -101,7 +102,7 @@ class AlertKeeper:
         with self._alerts.claim() as is_claimed:
             if not is_claimed:
                 return
-            # What was sent is read only now, because another process may have sent until now.
+            # Read the sent messages only after the claim, because another process may have sent until then.
             place = display_name(self._root)
             sender = open_sender(self._alerts, run.settings, self._wording, self._environ, place)
             with closing(sender):
@@ -121,19 +122,20 @@ class AlertKeeper:
 
 
 class _Run(Thread):
-    """Sends with ``settings`` until it is stopped. ``changes`` wakes it, and is closed at the end."""
+    """A thread that sends alerts with ``settings`` until `stop`. The thread closes ``changes``, which wakes
+    it."""
 
     def __init__(self, settings: AlertSettings, changes: Changes, send: Callable[[_Run], None]) -> None:
         super().__init__(name="watchroom-alert-keeper", daemon=True)
         self.settings = settings
         self.changes = changes
         self.error: Exception | None = None
-        """The error that ended it."""
+        """The error that ended the thread."""
         self.stopping = Event()
         self._send = send
 
     def stop(self) -> None:
-        """Ask it to end, after the requests in progress."""
+        """Ask the thread to end after the requests in progress."""
         self.stopping.set()
         self.changes.wake()
 

@@ -47,7 +47,7 @@ def end_sentence(text: str, stop: str) -> str:
 
 
 def alert_summary(message: AlertMessage, texts: Catalogue) -> str:
-    """Return one line that counts the needs of ``message``, or names its only need. Without a full stop."""
+    """Return one line without a full stop: the number of needs in ``message``, or its only need."""
     items = _distinct_items(message)
     if len(items) == 1:
         return texts(f"alert.{message.event}_one", need=items[0].text)
@@ -58,7 +58,7 @@ def alert_text(message: AlertMessage, place: str, link: str, texts: Catalogue) -
     """Return the text of ``message`` for people.
 
     - ``place``: the workspace's name.
-    - ``link``: the address of its dashboard, empty without one.
+    - ``link``: the address of the workspace's dashboard, empty for no link.
     """
     items = _distinct_items(message)
     lines = [_line(item, message, texts) for item in items[:MAX_NEEDS]]
@@ -77,13 +77,13 @@ def _line(item: AlertItem, message: AlertMessage, texts: Catalogue) -> str:
     sentence = end_sentence(item.text, texts("alert.stop"))
     if item.deadline is None or message.event != "new":
         return sentence
-    # The message is read later, so it names the time and not the time left.
+    # Name the time and not the time left, because the message is read later.
     local = utc_datetime(item.deadline).astimezone().isoformat(" ", "seconds")
     return texts("alert.with_deadline", need=sentence, time=local)
 
 
 def _distinct_items(message: AlertMessage) -> list[AlertItem]:
-    """Return the items. Of items about the same row, only the last is kept."""
+    """Return the items without duplicates: only the last item about each row."""
     found = {(item.since or item.key): item for item in message.items}
     return list(found.values())
 
@@ -95,7 +95,7 @@ def alert_payload(
 
     - ``text``: the message's text for people.
     - ``place``: the workspace's name.
-    - ``link``: the address of its dashboard, empty without one.
+    - ``link``: the address of the workspace's dashboard, empty for no link.
     - ``topic``: the topic of ntfy.
     """
     if target == "slack":

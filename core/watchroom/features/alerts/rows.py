@@ -1,4 +1,4 @@
-"""The rows of alerts: messages, the needs in them, and what a target has received. Pure."""
+"""The rows of alerts: the messages, their needs, and the state of a target. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from watchroom.model import Json, Row
 from watchroom.validation import sha256
 
 AlertEvent: TypeAlias = Literal["new", "ended"]
-"""Whether the needs in a message are open, or were open and ended."""
+"""The state of the needs in a message: open, or ended."""
 EVENTS: Final[tuple[AlertEvent, ...]] = get_args(AlertEvent)
 
 Identity: TypeAlias = tuple[NeedKind, str, int]
@@ -23,8 +23,8 @@ class AlertItem(NamedTuple):
 
     - ``kind``, ``key``, ``since``: the identity of the need; ``since`` is the row that opened it.
     - ``text``: a description.
-    - ``agent``: the agent that caused the need; empty if there is none.
-    - ``deadline``: when the need expires, nanoseconds since the epoch; None: never.
+    - ``agent``: the agent that caused the need, empty for none.
+    - ``deadline``: the time when the need expires, in nanoseconds since the epoch; None for never.
     """
 
     kind: NeedKind
@@ -46,22 +46,22 @@ class AlertItem(NamedTuple):
 
 
 class AlertMessage(NamedTuple):
-    """One message: its ``items`` are open, or they ended."""
+    """A message about needs. ``event``: whether all ``items`` are open or ended."""
 
     event: AlertEvent
     items: tuple[AlertItem, ...]
 
     @property
     def id(self) -> str:
-        """An id that stays the same when the message is sent again."""
+        """The message's id, the same for each attempt to send it."""
         return sha256("\n".join((self.event, *(item.id for item in self.items))).encode())[:32]
 
 
 class TargetState(NamedTuple):
-    """What a target has received.
+    """The state of a target: the reported needs, and the needs not yet reported.
 
-    - ``reported``: the needs that it knows to be open.
-    - ``waiting``: since when other needs have been open, in nanoseconds since the epoch.
+    - ``reported``: the needs that were reported to the target as open.
+    - ``waiting``: the times when the other open needs were first seen, in nanoseconds since the epoch.
     """
 
     reported: Mapping[Identity, AlertItem] = MappingProxyType({})
@@ -83,8 +83,7 @@ def dump_message(message: AlertMessage) -> dict[str, Json]:
 
 
 def parse_message(row: Row) -> AlertMessage | None:
-    """Return the message of ``row``; None if it has no valid one. Needs in it that are not valid are left
-    out."""
+    """Return the message of ``row``, without invalid needs. None if the row has no valid message."""
     event, needs = row.detail.get("event"), row.detail.get("needs")
     if event not in EVENTS or not isinstance(needs, list):
         return None

@@ -1,4 +1,4 @@
-"""Which alerts are due for a target, and the part ``[alerts]`` of a config. Pure."""
+"""The rules of alerts: the messages that are due for a target, and the config table ``[alerts]``. Pure."""
 
 from __future__ import annotations
 
@@ -14,8 +14,13 @@ from watchroom.features.alerts.rows import AlertEvent, AlertItem, AlertMessage, 
 from watchroom.features.needs.rules import URGENCY, NeedKind
 
 TargetType: TypeAlias = Literal["webhook", "slack", "ntfy", "apprise"]
-"""The form of messages: a JSON object by POST; an object with a ``text`` only, for Slack and compatible
-services; a topic of ntfy; a service that the library Apprise supports."""
+"""The form of messages.
+
+- ``webhook``: a JSON object by POST.
+- ``slack``: a JSON object with only a ``text``, for Slack and compatible services.
+- ``ntfy``: a message to a topic of ntfy.
+- ``apprise``: a message to a service that the library Apprise supports.
+"""
 TARGET_TYPES: Final[tuple[TargetType, ...]] = get_args(TargetType)
 _TARGET_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}", re.ASCII)
 _VARIABLE: Final = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
@@ -26,15 +31,17 @@ _MAX_URL_CHARACTERS: Final = 2000
 _MAX_DIGEST_SECONDS: Final = 86_400
 DIGEST_SECONDS: Final = 10
 MAX_ITEMS: Final = 100
-"""Needs in one message. More needs are sent in further messages."""
+"""Max needs in one message. The other needs are sent in further messages."""
 _SECOND: Final = 1_000_000_000
 
 
 class AlertTarget(NamedTuple):
-    """Where alerts are sent.
+    """A target of alerts.
 
-    ``url`` can be ``$`` and the name of an environment variable; ``token`` always is. The config is a row,
-    and rows must not contain secrets.
+    - ``url``: the address, or ``$`` and the name of an environment variable.
+    - ``token``: ``$`` and the name of an environment variable, empty for no token.
+
+    The config is a row, and rows must not contain secrets.
     """
 
     name: str
@@ -44,17 +51,20 @@ class AlertTarget(NamedTuple):
 
 
 class QuietHours(NamedTuple):
-    """The hours of every day in which nothing is sent: from ``start`` to ``end``, both ``HH:MM`` in the time
-    ``zone``, such as ``Europe/Berlin``."""
+    """The daily hours in which nothing is sent.
+
+    - ``start``, ``end``: the local times, as ``HH:MM``.
+    - ``zone``: the name of the time zone, such as ``Europe/Berlin``.
+    """
 
     start: str
     end: str
     zone: str
 
     def end_of(self, moment: int, zone: tzinfo) -> int | None:
-        """Return when the quiet hours that contain ``moment`` end; None if it is in none.
+        """Return the end of the quiet hours that contain ``moment``, None if it is outside them.
 
-        - ``moment``: nanoseconds since the epoch, as is the result.
+        - ``moment``: a time in nanoseconds since the epoch, like the result.
         - ``zone``: the time zone.
         """
         local = datetime.fromtimestamp(moment / 1e9, zone)
@@ -69,22 +79,22 @@ class QuietHours(NamedTuple):
 
 
 class AlertSettings(NamedTuple):
-    """The part ``[alerts]`` of a config."""
+    """The config table ``[alerts]``."""
 
     targets: Mapping[str, AlertTarget] = MappingProxyType({})
     kinds: tuple[NeedKind, ...] = URGENCY
-    """The needs that are sent."""
+    """The kinds of needs to send."""
     digest_seconds: int = DIGEST_SECONDS
-    """Seconds in which new needs are collected for one message. Needs that end earlier are not sent."""
+    """Seconds during which new needs are collected for one message. Needs that end earlier are not sent."""
     ended: bool = True
     """Whether to send messages about needs that ended."""
     link: str = ""
-    """The address of the dashboard, for people who read an alert; empty if there is none."""
+    """The address of the dashboard, for readers of alerts; empty for no link."""
     quiet: QuietHours | None = None
 
 
 def parse_alerts(table: object) -> AlertSettings:
-    """Return the settings of ``table``, the part ``[alerts]`` of a config. Raise `ConfigInvalid`, which names
+    """Return the settings in ``table``, the config table ``[alerts]``. Raise `ConfigInvalid`, which names
     the invalid entry and never contains an address."""
     fields = _table("alerts", table, ("targets", "kinds", "digest_seconds", "ended", "link", "quiet"))
     kinds = fields.get("kinds", list(URGENCY))
@@ -118,7 +128,7 @@ def parse_alerts(table: object) -> AlertSettings:
 
 
 def dump_alerts(alerts: AlertSettings) -> dict[str, object]:
-    """Return the part ``[alerts]`` of a config for ``alerts``, without defaults. The reverse of
+    """Return the config table ``[alerts]`` for ``alerts``, without defaults. The reverse of
     `parse_alerts`."""
     default = AlertSettings()
     table: dict[str, object] = {}
@@ -137,7 +147,7 @@ def dump_alerts(alerts: AlertSettings) -> dict[str, object]:
 
 
 def is_link(link: object) -> bool:
-    """Return whether ``link`` is the address of a page and contains no credentials."""
+    """Return whether ``link`` is the address of a web page and contains no credentials."""
     if not is_web_address(link):
         return False
     parts = urlsplit(cast("str", link))
@@ -145,7 +155,7 @@ def is_link(link: object) -> bool:
 
 
 def is_web_address(url: object) -> bool:
-    """Return whether ``url`` is an address of HTTP or HTTPS without a user name and a password."""
+    """Return whether ``url`` is an HTTP or HTTPS address without a user name and a password."""
     if not isinstance(url, str) or not url.isprintable() or " " in url or len(url) > _MAX_URL_CHARACTERS:
         return False
     try:
@@ -167,7 +177,7 @@ def _target(name: str, table: object) -> AlertTarget:
         raise ConfigInvalid(problem=f"{place}.type ({', '.join(TARGET_TYPES)})")
     url, token = fields.get("url"), fields.get("token", "")
     is_variable = isinstance(url, str) and _VARIABLE.fullmatch(url) is not None
-    # An address of Apprise contains secrets.
+    # An Apprise address contains secrets.
     if not is_variable and (kind == "apprise" or not is_web_address(url)):
         raise ConfigInvalid(problem=f"{place}.url ($VARIABLE{'' if kind == 'apprise' else ', http, https'})")
     if token != "" and (kind == "apprise" or not isinstance(token, str) or not _VARIABLE.fullmatch(token)):
@@ -200,10 +210,12 @@ def _table(place: str, table: object, known: tuple[str, ...]) -> Mapping[str, ob
 
 
 class AlertPlan(NamedTuple):
-    """What `plan_alerts` returns.
+    """The messages to send to a target, and the time of the next plan.
 
-    - ``messages``: to send now.
-    - ``next_at``: when to plan again even if no need changes, in nanoseconds since the epoch; None: never.
+    - ``state``: the state of the target, with the needs that wait for a message.
+    - ``messages``: the messages to send now.
+    - ``next_at``: the time to plan again even if no need changes, in nanoseconds since the epoch; None for
+      never.
     """
 
     state: TargetState
@@ -222,13 +234,13 @@ def plan_alerts(
 ) -> AlertPlan:
     """Return the messages that are due for a target.
 
-    - ``state``: what the target has received.
-    - ``items``: the needs that are open.
-    - ``now``: nanoseconds since the epoch.
-    - ``digest_seconds``: how long a new need waits, so that others can share its message.
-    - ``reports_ends``: whether to report needs that ended. A need that continues under another kind has not
+    - ``state``: the state of the target before.
+    - ``items``: the open needs.
+    - ``now``: the current time, in nanoseconds since the epoch.
+    - ``digest_seconds``: seconds that a new need waits for other needs in the same message.
+    - ``reports_ends``: whether to report ended needs. A need that continues under another kind has not
       ended.
-    - ``quiet_until``: send nothing before, in nanoseconds since the epoch; default: no such time.
+    - ``quiet_until``: the end of the quiet hours, in nanoseconds since the epoch; default: no quiet hours.
     """
     current = {item.identity: item for item in items}
     rows = {item.since for item in items if item.since}

@@ -1,4 +1,4 @@
-"""Send alerts to the targets in the config: one for each new need, and one when it is settled."""
+"""Send alerts to the targets in the config, about new and ended needs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from watchroom.platform.json_post import DeliveryFailed
 from watchroom.texts import Catalogue
 
 RETRY: Final = RetryPolicy(retries=10, base=1.0, longest=300.0)
-"""Covers a quarter of an hour, the time a server may take to restart."""
+"""The retries of a message. They cover a quarter of an hour, for a server that restarts."""
 _END_SECONDS: Final = 12.0
 """Max seconds to wait at the end for requests in progress, so that their deliveries are recorded."""
 
@@ -29,12 +29,12 @@ _END_SECONDS: Final = 12.0
 class AlertOutbox:
     """Sends messages to one target, and records them.
 
-    - ``record``: the messages that were sent.
+    - ``record``: the record of sent messages.
     - ``target``: the target's name.
     - ``delivery``: delivers the messages.
     - ``settings``: the settings of all targets.
     - ``on_line``: a callback that gets a line about each message and each failure.
-    - ``retry``: when to retry a failed message.
+    - ``retry``: the policy for retries of a failed message.
     """
 
     def __init__(
@@ -65,10 +65,10 @@ class AlertOutbox:
     def advance(self, items: Sequence[AlertItem], now: int) -> int | None:
         """Send the messages that are due.
 
-        - ``items``: the needs that wait now.
-        - ``now``: nanoseconds since the epoch.
+        - ``items``: the open needs.
+        - ``now``: the current time, in nanoseconds since the epoch.
 
-        Return when to call it again if nothing new arrives, None for never. Raise `JournalError`.
+        Return the time of the next call if no need changes before, None for never. Raise `JournalError`.
         """
         if now < self._retry_at:
             return self._retry_at
@@ -119,7 +119,7 @@ class AlertOutbox:
             self._record.record_failure(self._target, message, reason, is_final=False)
             self._report("delayed", what=alert_summary(message, self._texts), reason=reason)
         elif self._failures > self._retry.retries:
-            # The first message's needs are settled, so the others get their own retries.
+            # The needs of the first failed message have ended, so the other needs get their own retries.
             self._failures, self._failing = 1, {item.identity for item in message.items}
         wait = self._retry.wait(self._failures, failure.retry_after)
         self._retry_at = now + int(wait * 1e9)
@@ -135,8 +135,8 @@ class AlertSender:
     delay the others.
 
     - ``wording``: the words of the messages.
-    - ``now``: returns the present time, in nanoseconds since the epoch.
-    - ``make_outboxes``: creates the outboxes. Its argument is called with each line to print.
+    - ``now``: returns the current time, in nanoseconds since the epoch.
+    - ``make_outboxes``: creates the outboxes. Its argument is a callback for lines to print.
 
     Call `close` at the end.
     """
@@ -149,7 +149,7 @@ class AlertSender:
         make_outboxes: Callable[[Callable[[str], None]], Iterable[AlertOutbox]],
     ) -> None:
         self.lines: deque[str] = deque()
-        """The lines about sent messages to show, oldest first."""
+        """The lines to show about messages, oldest first."""
         self._settings = settings
         self._describe = wording.describe
         self._now = now
@@ -164,13 +164,13 @@ class AlertSender:
         ]
 
     def start(self, on_line: Callable[[], None]) -> None:
-        """Start to send. ``on_line`` is called after each new line."""
+        """Start sending. ``on_line`` is called after each new line, and when a thread fails."""
         self._on_line = on_line
         for each in self._threads:
             each.start()
 
     def set_needs(self, needs: Iterable[Need]) -> None:
-        """Set the ``needs`` that wait now. Raise the error that ended a thread, such as `JournalError`."""
+        """Set the open ``needs``. Raise the error that ended a thread, such as `JournalError`."""
         if self._error is not None:
             raise self._error
         wanted = self._settings.kinds
@@ -181,7 +181,7 @@ class AlertSender:
                 self._changed.notify_all()
 
     def close(self) -> None:
-        """End all threads, after the requests in progress."""
+        """End all threads after the requests in progress. Wait at most `_END_SECONDS`."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
@@ -224,12 +224,12 @@ def open_sender(
     place: str,
     link: str = "",
 ) -> AlertSender:
-    """Return a sender to the targets of ``settings``. Nobody else may send meanwhile (`Alerts.claim`).
+    """Return a sender to the targets of ``settings``. The caller must hold `Alerts.claim`.
 
-    - ``alerts``: the messages that were sent.
+    - ``alerts``: the record of sent messages.
     - ``environ``: the environment that resolves variables in addresses.
     - ``place``: the workspace's name.
-    - ``link``: the address of its dashboard, default: the one in ``settings``.
+    - ``link``: the address of the workspace's dashboard, default: the link in ``settings``.
 
     Raise `DeliveryUnusable` if a target is invalid, `JournalDenied` if this login cannot record alerts,
     `JournalError`.

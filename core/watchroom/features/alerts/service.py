@@ -21,13 +21,14 @@ NOT_SENT: Final = "alert_not_sent"
 
 
 class Alerts:
-    """The alerts that were sent to each target. ``store`` is where they are recorded."""
+    """The alerts that were sent to each target, recorded in ``store``."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def claim(self) -> AbstractContextManager[bool]:
-        """Return a context in which only this process sends alerts. It yields False if another one does."""
+        """Return a context in which only this process sends alerts. It yields False if another process
+        sends."""
         return self._store.journal.claim(_CLAIM)
 
     def is_claimed(self) -> bool:
@@ -35,23 +36,23 @@ class Alerts:
         return self._store.journal.is_claimed(_CLAIM)
 
     def now(self) -> int:
-        """Return the present time of the journal, in nanoseconds since the epoch."""
+        """Return the current time of the journal, in nanoseconds since the epoch."""
         return self._store.journal.now()
 
     def state(self, target: str) -> TargetState:
-        """Return what ``target`` has received, by the rows of its alerts. Raise `JournalError`."""
+        """Return the state of ``target`` after the recorded messages. Raise `JournalError`."""
         rows = self._store.journal.notes(ZONE, target, SYSTEM, SEND_ALERT)
         return fold_messages(reversed(rows))
 
     def check_recordable(self) -> None:
-        """Raise `JournalDenied` if this login cannot record alerts, as an agent's cannot. Nothing is written.
+        """Raise `JournalDenied` if this login cannot record alerts, such as an agent's login. Write nothing.
 
-        Such a process must not send, because each later one would send the same again. Raise `JournalError`.
+        Without a record, every later process would send the same alerts again. Raise `JournalError`.
         """
         if not self._store.journal.is_shared:
             return
         note = Note(SYSTEM, SEND_ALERT, ZONE, "")
-        # This version never exists, so the note is refused with it if it is not denied before.
+        # This expected version never exists, so the batch is refused even if the login is permitted.
         refused = Write(SYSTEM, SEND_ALERT, "config", CONFIG_PATH, "", expected=_NO_VERSION)
         with suppress(HeadsMoved):
             self._store.journal.append([note, refused], all_or_nothing=True)
@@ -67,8 +68,8 @@ class Alerts:
     def record_failure(self, target: str, message: AlertMessage, reason: str, *, is_final: bool) -> Row:
         """Record that ``message`` could not be sent to ``target``. Return the row. Raise `JournalError`.
 
-        - ``reason``: why, without an address, which may be secret.
-        - ``is_final``: whether it will not be sent again.
+        - ``reason``: the reason, without an address, which may be secret.
+        - ``is_final``: whether the message will not be sent again.
         """
         note = Note(
             *(SYSTEM, SEND_ALERT, ZONE, target, "failed", NOT_SENT if is_final else DELAYED),

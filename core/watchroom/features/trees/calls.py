@@ -1,7 +1,8 @@
-"""`TreeCalls`: what becomes of the calls by which agents' clients change files in a working tree.
+"""`TreeCalls`: check and record the calls with which clients change files in a working tree.
 
-A call is checked before it is made (`TreeCalls.begin`), and recorded afterwards (`TreeCalls.end`). In between
-the agent has a lease on the files that it writes, or a window in which changes may be its work.
+A call is checked before it is made (`TreeCalls.begin`), and recorded afterwards (`TreeCalls.end`). In
+between, the agent has a lease on the files that it writes. A command has a window instead: changes in the
+window may be its work.
 """
 
 from __future__ import annotations
@@ -60,21 +61,21 @@ from watchroom.model import OUTSIDE, SYSTEM, WRITE_FILE, Json, Note, Row
 from watchroom.texts import Catalogue, catalogue
 
 LEASE_SECONDS: Final = 3.0
-"""Seconds that a call waits for another agent that is writing the same file."""
+"""Max seconds that a call waits for another agent to finish writing the same file."""
 _MAX_OLDER: Final = 10
-"""Older versions of a file from which an agent can have made its write."""
+"""Max older versions to search for the text that an agent read or patched."""
 _MAX_VERSIONS: Final = 100
-"""Versions whose authors are named in a refusal."""
+"""Max versions whose authors a text names."""
 _MAX_NAMED: Final = 5
-"""Agents or files that a text names."""
+"""Max agents or files that a text names."""
 _MAX_CALLS: Final = 1000
 _MAX_COMPARISONS: Final = 5
-"""Comparisons of a file without versions that changes all the time."""
+"""Max comparisons of a file without versions, because the file may change all the time."""
 _UNREPORTED_SECONDS: Final = 2.0
-"""Seconds after its check in which a write has to be reported by the next call of its session."""
+"""Age of an unreported write, in seconds, at which the next call of its session ends the write."""
 _MAX_COMMANDS: Final = 20
 _MAX_WORDS: Final = 50
-"""Commands of a command line, and words of each, that can name files that an agent has seen."""
+"""Max commands of a command line, and max words of a command, to search for names of files."""
 LOST_LINES: Final = "lines_lost"
 _LEASED: Final = "lease_taken"
 OTHER_TREE: Final = "other_tree"
@@ -83,11 +84,11 @@ _log = logging.getLogger("watchroom")
 
 
 class CallVerdict(NamedTuple):
-    """What becomes of a call.
+    """The verdict on a call.
 
-    - ``reason``: why it is refused, for the model; empty if it can be made.
-    - ``code``: of the refusal.
-    - ``texts``: what to write in place of the texts of the call, by file; empty for no change.
+    - ``reason``: the reason for a refusal, for the model; empty if the call is permitted.
+    - ``code``: the error code of the refusal.
+    - ``texts``: the texts to write instead of the call's own, by file; empty for no change.
     """
 
     reason: str = ""
@@ -101,17 +102,16 @@ PROCEED: Final = CallVerdict()
 class _OpenWrite(NamedTuple):
     """A write that an agent's client is making.
 
-    - ``before``: the text of the newest version when it was checked.
-    - ``expected``: the text that the write makes, None for a deletion or if it is not known.
-    - ``is_checked``: False if this process did not check it.
-    - ``intent``: the change that was checked, None if none was.
-    - ``made_from``: the newest text that the agent changed, here or in the file that it moves here.
-    - ``moved``: the text that it moves to another file. This file is gone then.
-    - ``base``: the version from which its agent made the change.
-    - ``seen``: what its agent had seen, if its change was made in a version that it had not seen, or only in
-      part.
-    - ``told``: what its agent has to know afterwards, because it had not seen the newest version.
-    - ``began``: when it was checked, by `time.monotonic`.
+    - ``before``: the text of the newest version at the check.
+    - ``expected``: the file's text after the write; None if the write removes the file, or if unknown.
+    - ``is_checked``: whether this process checked the write.
+    - ``intent``: the checked change, None without a check.
+    - ``made_from``: the newest text before the change: of this file, or of the file that is moved here.
+    - ``moved``: the text to move to another file, None for no move. A move removes this file.
+    - ``base``: the version from which the agent made the change.
+    - ``seen``: the version that the agent had seen, if it changed another version or had seen only a part.
+    - ``told``: the notice for the agent afterwards, because it had not seen the newest version.
+    - ``began``: the time of the check, by `time.monotonic`.
     """
 
     file: TreeFile
@@ -133,22 +133,22 @@ class _OpenWrite(NamedTuple):
 
 
 class _Command(NamedTuple):
-    """A command that runs or has ended. ``ended``: when, by `time.monotonic`; None while it runs."""
+    """A command. ``ended``: the time of its end, by `time.monotonic`; None while it runs."""
 
     window: Window
     text: str
     ended: float | None = None
 
     def names(self, path: str) -> bool:
-        """Return whether the command names the file with rows at ``path``."""
+        """Return whether the command contains the name of the file at ``path`` in the journal."""
         return os.path.basename(name_of(path)) in self.text
 
 
 class _OpenCall(NamedTuple):
-    """A call that was checked and has not ended: what it writes, or the window of a command.
+    """A checked call that has not ended: its writes, or the window of its command.
 
-    - ``is_background``: the command goes on although the client has its result.
-    - ``began``: when it was checked, by `time.monotonic`.
+    - ``is_background``: whether the command continues although the client has its result.
+    - ``began``: the time of the check, by `time.monotonic`.
     - ``last_seq``: the newest row when its command began, None for other calls.
     - ``home``: see `TreeCalls.begin`.
     """
@@ -162,8 +162,8 @@ class _OpenCall(NamedTuple):
 
 
 class TreeCalls:
-    """Checks and records the calls of agents in ``trees``. May be used from any thread; `begin` can wait
-    some seconds for another agent."""
+    """Checks and records the calls of agents in ``trees``. Can be used from any thread. `begin` waits at most
+    `LEASE_SECONDS` for another agent."""
 
     def __init__(self, store: Store, trees: Trees) -> None:
         self._store = store
@@ -173,13 +173,13 @@ class TreeCalls:
         self._lock = Lock()
         self._open: dict[Holder, _OpenCall] = {}
         self._commands: dict[Holder, _Command] = {}
-        """The newest ones."""
+        """The newest commands, at most `_MAX_CALLS`."""
         self._refused: dict[Holder, None] = {}
-        """The calls whose refusal is in rows."""
+        """The newest calls with a recorded refusal, at most `_MAX_CALLS`."""
         self._news: dict[str, dict[str, int]] = {}
-        """By agent, the version of each file of which it is to be told."""
+        """By agent and path: the version to report to the agent."""
         self._active: dict[str, dict[str, str]] = {}
-        """By tree, the sessions that work in it, each with its agent."""
+        """By tree and session: the agent that works there."""
         trees.subscribe(self._hear)
 
     @property
@@ -187,8 +187,8 @@ class TreeCalls:
         return catalogue(self._store.registry.current().language)
 
     def names_ignored(self, use: ToolUse) -> bool:
-        """Return whether a call that does ``use`` reads or writes a file that git ignores. Rows have nothing
-        of such files."""
+        """Return whether the call ``use`` reads or writes a file that git ignores. The journal has no
+        content of such files."""
         read = self._trees.find(os.path.realpath(use.path)) if use.path else None
         files = [read, *(self._find(each) for each in use.writes)]
         return any(file is not None and self._is_ignored(file) for file in files)
@@ -196,12 +196,13 @@ class TreeCalls:
     # -- before a call
 
     def begin(self, holder: Holder, use: ToolUse, cwd: str, home: str = "") -> CallVerdict:
-        """Return what becomes of the call of ``holder``, which wants to do ``use``. If it can be made, `end`
-        has to follow.
+        """Check a call before it is made, and return the verdict. `end` must follow a permitted call.
 
-        - ``cwd``: the folder in which it is made.
-        - ``home``: the folder in which its session began. An agent that began in a linked tree writes no
-          files of other trees.
+        - ``holder``: the call's agent, session and id.
+        - ``use``: the operation of the call.
+        - ``cwd``: the working directory of the call.
+        - ``home``: the folder in which the session began. A session that began in a linked tree must not
+          write files of other trees.
         """
         self._note_active(holder, cwd)
         self._settle_unreported(holder.session)
@@ -214,12 +215,13 @@ class TreeCalls:
         return PROCEED
 
     def _linked_tree(self, folder: str) -> TreeRecorder | None:
-        """Return the tree that ``folder`` is in, None if it is in none or in the main one."""
+        """Return the linked tree that contains ``folder``, None if the folder is elsewhere."""
         tree = self._trees.tree_at(folder) if folder else None
         return tree if tree is not None and tree.git.git != tree.git.common else None
 
     def _refuse_other_tree(self, own: TreeRecorder, use: ToolUse) -> str:
-        """Return why a call with the home ``own`` must not do ``use``; empty if it writes no other tree."""
+        """Return the refusal of ``use`` in a session of the tree ``own``; empty if it writes to no other
+        tree."""
         for write in use.writes:
             file = self._find(write)
             if file is not None and file.tree.id != own.id:
@@ -228,8 +230,8 @@ class TreeCalls:
         return ""
 
     def _settle_unreported(self, session: str, seconds: float = _UNREPORTED_SECONDS) -> None:
-        """End the writes of ``session`` that were checked ``seconds`` ago or more, and whose end its client
-        has not reported. Codex reports neither patches that fail nor those by a shell."""
+        """End the unreported writes of ``session`` that were checked ``seconds`` ago or earlier. Codex
+        reports neither failed patches nor patches by a shell."""
         latest = time.monotonic() - seconds
         with self._lock:
             own = [each for each, call in self._open.items() if each.session == session and call.writes]
@@ -273,7 +275,8 @@ class TreeCalls:
         return verdict
 
     def _find(self, write: FileWrite) -> TreeFile | None:
-        """Return the file that ``write`` changes, None if it is in no tree. Clients write through links."""
+        """Return the file that ``write`` changes, None if it is in no tree. Clients follow links when they
+        write."""
         is_deletion = isinstance(write.intent, Deletion)
         return self._trees.find(write.path if is_deletion else os.path.realpath(write.path))
 
@@ -305,7 +308,7 @@ class TreeCalls:
             if decision.code is not None:
                 return self._refuse(holder, file, view, seen, decision, intent)
             if isinstance(intent, Update) and decision.text is None and view.is_text:
-                # Codex verifies all files first, and refuses this patch.
+                # Codex checks all files before it writes, so it refuses this patch itself.
                 self._trees.release(lambda each: each == holder)
                 return PROCEED
             if decision.kind == "merged":
@@ -318,18 +321,20 @@ class TreeCalls:
     def _decide(
         self, holder: Holder, file: TreeFile, intent: Intent
     ) -> tuple[FileView, FileView | None, Decision]:
-        """Return the newest version of ``file``, what its agent saw of it, and what becomes of its write."""
+        """Return the newest version of ``file``, the version that the agent saw, and the decision on its
+        write."""
         head, view = self._newest(holder, file)
         seen = self._seen_view(holder.agent, file.path, head, view)
         older = self._older_views(file.path, head) if isinstance(intent, Update) else ()
         return view, seen, decide(intent, view, seen, holder.agent, older)
 
     def _newest(self, holder: Holder, file: TreeFile) -> tuple[Row | None, FileView]:
-        """Return the newest version of ``file``, and its text. A file without versions is as git has it."""
+        """Return the newest version of ``file``, and its text. A file without versions has git's
+        content."""
         (head,) = file.tree.heads([file.name])
         content: FileContent | None = None
         for _ in range(_MAX_COMPARISONS if head is None else 0):
-            # What was changed after the comparison has no version yet, and is not what git has.
+            # A change after the comparison has no version yet, and is not git's content.
             stamp = file.tree.stamp(file.name)
             # Only this file: a look at the whole tree could exceed the deadline of a hook.
             self._trees.record(file.tree, holder, is_whole=False)
@@ -342,7 +347,7 @@ class TreeCalls:
     def _refuse_leased(
         self, holder: Holder, file: TreeFile, intent: Intent | MovedText, other: Holder
     ) -> CallVerdict:
-        """Record what ``holder`` wanted to write to ``file``, which ``other`` is writing."""
+        """Refuse a write to ``file``, which ``other`` is writing. Record the refused text."""
         reason = self._texts("tree.writing", agent=other.agent, path=file.name)
         if isinstance(intent, MovedText) or self._is_ignored(file):
             return CallVerdict(reason, _LEASED)
@@ -355,8 +360,8 @@ class TreeCalls:
         return CallVerdict("\n".join([reason, *kept]), _LEASED)
 
     def _has_seen_ignored(self, agent: str, file: TreeFile, write: FileWrite) -> bool:
-        """Return whether ``agent`` can write a file that git ignores. No version of its text is kept, so the
-        agent must have read or written what is there now, unless it names the passage that it replaces."""
+        """Return whether ``agent`` can write a file that git ignores. Versions of such a file are not kept.
+        The agent must have read or written the current content, except to replace a passage."""
         content = file.tree.content(file.name)
         if content is None or isinstance(write.intent, PassageEdit | Update):
             return True
@@ -371,7 +376,7 @@ class TreeCalls:
         )
 
     def _seen_view(self, agent: str, path: str, head: Row | None, view: FileView) -> FileView | None:
-        """Return what ``agent`` saw of a file, None if it never saw it."""
+        """Return the version of a file that ``agent`` saw, None if it never saw the file."""
         seen = self._seen.find(agent, path)
         if seen is None:
             return None
@@ -381,7 +386,7 @@ class TreeCalls:
         return None if row is None else self._view(row)._replace(lines=seen.lines)
 
     def _older_views(self, path: str, head: Row | None) -> list[FileView]:
-        """Return versions before ``head`` from which a patch could be made, newest first."""
+        """Return at most `_MAX_OLDER` versions before ``head`` that a patch may be based on, newest first."""
         if head is None:
             return []
         after = max(0, (head.version or 0) - _MAX_OLDER - 1)
@@ -391,7 +396,7 @@ class TreeCalls:
     def _keep_refused(
         self, holder: Holder, file: TreeFile, view: FileView, decision: Decision, intent: Intent, code: str
     ) -> None:
-        """Record the refused text, which people find among the conflicts. A deletion has none."""
+        """Record a refused write as a conflict for people, with its text. A deletion has no text."""
         with self._lock:
             self._refused[holder] = None
             if len(self._refused) > _MAX_CALLS:
@@ -403,7 +408,7 @@ class TreeCalls:
             "current_author": view.author,
         }
         message = ""
-        # Not the merge, which the agent did not write.
+        # Not the merged text, because the agent did not write it.
         text = intent.text if isinstance(intent, WholeText) else decision.text
         if text is None:
             message = self._texts("tree.no_deletion" if isinstance(intent, Deletion) else "tree.no_passage")
@@ -424,11 +429,11 @@ class TreeCalls:
         decision: Decision,
         intent: Intent,
     ) -> CallVerdict:
-        """Record a refused write. Return the refusal."""
+        """Record a refused write, and return the refusal."""
         code = decision.code or "stale_write"
         self._keep_refused(holder, file, view, decision, intent, code)
         if code == "deleted":
-            # A deletion cannot be read.
+            # The agent cannot read a deleted file, so the refusal counts as seeing the deletion.
             self._seen.keep(holder.agent, file.path, SeenVersion(view.version))
         if seen is None and decision.base:
             row = self._store.journal.version(REPO, file.path, decision.base)
@@ -439,7 +444,7 @@ class TreeCalls:
         return CallVerdict(reason, code)
 
     def _describe_stale(self, file: TreeFile, seen: FileView | None, decision: Decision) -> str:
-        """Return what an agent has to know that writes to a version which it has not seen."""
+        """Return the notice for an agent that writes to a version which it has not seen."""
         names = dict.fromkeys(self._authors_since(file.path, seen))
         key = "tree.merged" if decision.kind == "merged" else "tree.applied"
         return self._texts(key, path=file.name, authors=self._texts("tree.separator").join(names))
@@ -476,7 +481,7 @@ class TreeCalls:
         return rows
 
     def _others_since(self, agent: str, began: float) -> dict[Holder, _Command]:
-        """Return the commands of other agents that have run since ``began``."""
+        """Return the commands of other agents that ran at ``began`` or later."""
         with self._lock:
             return {
                 holder: each
@@ -485,10 +490,11 @@ class TreeCalls:
             }
 
     def _guard(self, holder: Holder, command: str, cwd: str) -> str:
-        """Return why git must not do what ``command`` wants in the folder ``cwd``; empty if it may."""
+        """Return the refusal of a git command in ``command``, run in the folder ``cwd``; empty if
+        permitted."""
         if "git" not in command:
             return ""
-        # As if there were work of others in the index: what is there is only looked up for a few commands.
+        # Assume staged work of others first, because reading the index takes time. `_confirm` reads it.
         for candidate in find_refused(command, ("?",)):
             folder = os.path.join(cwd, candidate.folder or "")
             tree = self._trees.tree_at(folder if os.path.isdir(folder) else cwd)
@@ -503,8 +509,8 @@ class TreeCalls:
     def _confirm(
         self, candidate: RefusedGit, agent: str, tree: TreeRecorder, command: str, cwd: str
     ) -> RefusedGit | None:
-        """Return ``candidate``, a part of ``command``, if it is refused by what is in the files and the index
-        of ``tree``, and None if not."""
+        """Return the refusal of ``candidate``, a part of ``command``, by the files and the index of ``tree``.
+        None if it is permitted."""
         changes = {path: {*each.authors} for path, each in self._commits.list_changes(tree.git).items()}
 
         def is_own(path: str) -> bool:
@@ -517,7 +523,7 @@ class TreeCalls:
         return next(same, None)
 
     def _find_others(self, holder: Holder, tree: TreeRecorder) -> list[str]:
-        """Return the agents of other sessions that work in ``tree``."""
+        """Return the agents of other sessions in ``tree``, sorted."""
         with self._lock:
             sessions = self._active.get(tree.id, {})
             return sorted({agent for session, agent in sessions.items() if session != holder.session})
@@ -531,8 +537,8 @@ class TreeCalls:
     # -- after a call
 
     def end(self, holder: Holder, use: ToolUse, result: ToolResult) -> str:
-        """Record what the call of ``holder``, which did ``use``, has done. Return what its agent has to know;
-        empty for nothing."""
+        """Record the ``result`` of the call ``use`` of ``holder``. Return the notices for its agent, empty
+        without any."""
         with self._lock:
             opened = self._open.get(holder) or _OpenCall()
             is_known = holder in self._open
@@ -541,7 +547,7 @@ class TreeCalls:
             elif is_known:
                 self._open[holder] = opened._replace(is_background=True)
         if not is_known:
-            # The call was checked by another process, or by nobody.
+            # Another process checked the call, or no process did.
             opened = _OpenCall(tuple(self._unchecked(use)))
         told: list[str] = []
         if use.kind == "read" and not result.is_failed:
@@ -566,8 +572,8 @@ class TreeCalls:
         return "\n".join([*told, *self._take_news(holder.agent)])
 
     def _note_other_trees(self, holder: Holder, changed: Sequence[Row], home: str) -> list[str]:
-        """Record that a command changed files of other trees than its agent's. Return what the agent has to
-        know."""
+        """Record that a command changed files outside the session's own tree. Return the notices for the
+        agent."""
         own = self._linked_tree(home)
         rows = [row for row in changed if row.actor == holder.agent and row.zone == REPO]
         rows = [row for row in rows if own is not None and split_repo_path(row.path)[0] != own.id]
@@ -581,7 +587,7 @@ class TreeCalls:
         return [self._texts("tree.changed_other", paths=names, count=len(paths), tree=own.git.folder)]
 
     def _place_of(self, path: str) -> str:
-        """Return where the file with rows at ``path`` is."""
+        """Return the location on disk of the file at ``path`` in the journal."""
         tree_id, name = split_repo_path(path)
         tree = self._trees.tree(tree_id)
         return name if tree is None else os.path.join(tree.git.folder, name)
@@ -593,17 +599,18 @@ class TreeCalls:
                 yield _OpenWrite(file, None, None, is_checked=False)
 
     def end_background(self, agent: str, prompt: str) -> str:
-        """As `end`, for commands of ``agent`` that went on in the background, and that ``prompt`` reports as
-        ended: it has the ids of their calls."""
+        """End the background commands of ``agent`` whose call ids are in ``prompt``, which reports their end.
+        Return the notices for the agent."""
         with self._lock:
             ended = [each for each in self._open if each.agent == agent and each.call in prompt]
         told = [self.end(each, ToolUse("command"), ToolResult()) for each in ended]
         return "\n".join(each for each in told if each)
 
     def end_turn(self, session: str, *, is_over: bool) -> None:
-        """End the calls of ``session`` that have not ended, because it waits for a prompt: its client does
-        not report a call that it does not make, or that a person interrupts. Commands in the background go
-        on, unless the session has ended (``is_over``)."""
+        """End the open calls of ``session``, which waits for a prompt. Its client does not report skipped or
+        interrupted calls.
+
+        ``is_over``: the session has ended, so its background commands end too."""
         self._settle_unreported(session, 0.0)
         with self._lock:
             own = [(holder, call) for holder, call in self._open.items() if holder.session == session]
@@ -619,15 +626,15 @@ class TreeCalls:
         self._trees.release(lambda each: each.session == session)
 
     def suspend(self, holder: Holder) -> None:
-        """End the leases of the call of ``holder``, which waits for a person. If it can be made afterwards,
-        `begin` has to follow. The window of a command stays open."""
+        """End the leases of the call of ``holder``, which waits for a person. `begin` must follow before the
+        call is made. The window of a command stays open."""
         with self._lock:
             if holder in self._open and self._open[holder].window is None:
                 del self._open[holder]
         self._trees.release(lambda each: each == holder)
 
     def _end_reading(self, agent: str, path: str, result: ToolResult) -> None:
-        """Record which version ``agent`` read: the newest one with the text that it got."""
+        """Record the version that ``agent`` read: the newest version with the text in ``result``."""
         file = self._trees.find(os.path.realpath(path))
         if file is None or self._is_ignored(file):
             self._note_ignored(agent, [file])
@@ -648,8 +655,8 @@ class TreeCalls:
         self._seen.note(agent, file.path, version, result.lines)
 
     def _note_failed(self, holder: Holder, use: ToolUse, writes: Sequence[_OpenWrite]) -> list[str]:
-        """Record the texts of writes that the client refused itself, because others had changed the files.
-        Return what the agent has to know. Its next version settles these conflicts."""
+        """Record writes that the client refused itself because others had changed the files. Return the
+        notices for the agent. The agent's next version settles these conflicts."""
         told: list[str] = []
         for write in writes:
             if write.intent is None or isinstance(write.intent, MovedText):
@@ -663,15 +670,15 @@ class TreeCalls:
             wanted = write.expected if write.moved is None else write.moved
             wanted = decision.text if wanted is None else wanted
             if wanted is None and not write.removes:
-                # It fits no version that is known, so others are not why it failed.
+                # The change fits no known version, so it did not fail because of others.
                 continue
             decision = Decision("refused", "stale_write", wanted, write.base, is_stale=True)
             told.append(self._refuse(holder, write.file, view, seen, decision, write.intent).reason)
         return told
 
     def end_refused(self, holder: Holder, use: ToolUse) -> str:
-        """Record the texts of a call that the client refused itself, if others had changed its files. Return
-        what the agent has to know; empty for nothing."""
+        """Record the writes of a call that the client refused itself, if others had changed the files. Return
+        the notices for the agent, empty without any."""
         with self._lock:
             opened = self._open.pop(holder, None)
         told: list[str] = []
@@ -700,11 +707,12 @@ class TreeCalls:
             return holder in self._refused
 
     def _note_named(self, agent: str, use: ToolUse, changed: Collection[str], last_seq: int | None) -> None:
-        """Record that ``agent`` has seen the files that its command names, but for those that it ``changed``.
-        The agent of a client without a tool that reads uses commands.
+        """Record that ``agent`` has seen the files that its command names. Clients without a read tool read
+        files with commands.
 
-        ``last_seq``: the newest row when the command began. What others changed later may have come after
-        it had read the file. None if it is not known.
+        - ``changed``: the paths that the command changed. They are left out.
+        - ``last_seq``: the newest row when the command began, None if unknown. Later versions are not
+          recorded as seen, because the command may have read the file before them.
         """
         for command in find_commands(use.command)[:_MAX_COMMANDS]:
             folder = os.path.join(use.folder, command.folder or "")
@@ -719,19 +727,19 @@ class TreeCalls:
                         self._seen.note(agent, file.path, version)
 
     def _note_ignored(self, agent: str, files: Sequence[TreeFile | None]) -> None:
-        """Record that ``agent`` has seen what is in those of ``files`` that git ignores: their checksums."""
+        """Record the checksums of the git-ignored files in ``files`` as seen by ``agent``."""
         for file in files:
             content = file.tree.content(file.name) if file is not None and self._is_ignored(file) else None
             if file is not None and content is not None and content.checksum:
                 self._seen.note_ignored(agent, file.path, content.checksum, content.stamp.size)
 
     def _end_write(self, holder: Holder, write: _OpenWrite, original: str | None) -> list[str]:
-        """Record the version that a write made, and what else changed the file since it was checked. Return
-        what the agent has to know."""
+        """Record the version that a write made, and other changes to the file since the check. Return the
+        notices for the agent."""
         file, before, expected = write.file, write.before, write.expected
         between: str | None = None
         if original is not None and write.is_checked and _plain(original) != _plain(before or ""):
-            # Somebody else wrote between the check and the write.
+            # Someone else wrote between the check and the write.
             between = _with_line_ends(original, before or "")
             if isinstance(write.intent, PassageEdit):
                 expected = replace_passage(between, write.intent)
@@ -762,8 +770,8 @@ class TreeCalls:
         return told
 
     def _note_own(self, agent: str, write: _OpenWrite, own: Sequence[Row], between: str | None) -> None:
-        """Note that ``agent`` has seen the last of its versions ``own``, made by ``write``. It knows what it
-        wrote, but not what others wrote ``between``, nor what a formatter made of it."""
+        """Record that ``agent`` has seen the last of its versions ``own``, made by ``write``. Lines that
+        others wrote (``between``) or that a formatter made do not count as seen."""
         row, path = own[-1], write.file.path
         known = write.seen
         if known is None and between is not None:
@@ -775,8 +783,8 @@ class TreeCalls:
         self._seen.keep(agent, path, SeenVersion(row.version or 0, lines))
 
     def _has_lost(self, write: _OpenWrite, between: str, after: Row) -> bool:
-        """Return whether ``write`` took lines from the text ``between``, not seen by its agent. A passage
-        edit was made in that text."""
+        """Return whether ``write`` removed lines of ``between``, a text that its agent had not seen. Only a
+        passage edit can keep them, because it was applied to ``between``."""
         if not isinstance(write.intent, PassageEdit):
             return True
         known = FileView(text=write.before) if write.seen is None else write.seen
@@ -785,8 +793,9 @@ class TreeCalls:
     def _find_overwritten(
         self, write: _OpenWrite, expected: str, found: Row, others: Sequence[_Command]
     ) -> None:
-        """Record a conflict if the version ``found``, right after ``write``, lost its lines: a command has
-        written what was there before. A formatter does not bring back lines."""
+        """Record a conflict if the version ``found``, right after ``write``, lost its lines to a command.
+
+        The command restored removed lines, or names the file. A formatter restores no removed lines."""
         before, after = write.before or "", self._view(found)
         if not find_lost_lines(expected, after.text, FileView(text=before)):
             return
@@ -796,9 +805,11 @@ class TreeCalls:
             self._commit_conflict(found.path, expected, after, LOST_LINES)
 
     def _find_losses(self, holder: Holder, rows: Sequence[Row]) -> list[str]:
-        """Return what the versions ``rows`` by a call took from others: lines that its agent had never seen.
-        The agent knows afterwards what it wrote itself. What a command made of a file that it does not name,
-        such as ``make``, has not been seen."""
+        """Record the lines of others that the versions ``rows`` of a call removed unseen. Return the notices
+        for its agent.
+
+        The agent's own lines count as seen afterwards. Changes by a command to a file that it does not name
+        (``make``) do not."""
         told: list[str] = []
         for row in rows:
             version = row.version or 0
@@ -824,8 +835,8 @@ class TreeCalls:
     def _find_lost(
         self, holder: Holder, known: Row, before: FileView, after: FileView, seen: FileView | None
     ) -> list[str]:
-        """Record a conflict if the version ``known`` has lines that are lost in the next one, and that the
-        agent of ``holder`` had not seen. Return what it has to know."""
+        """Record a conflict if the version after ``known`` lost lines that the agent of ``holder`` had not
+        seen. Return the notices for the agent."""
         lost = find_lost_lines(before.text, after.text, seen)
         if not lost:
             return []
@@ -834,15 +845,15 @@ class TreeCalls:
         return [say_lost_lines(name_of(known.path), author, lost, self._texts)]
 
     def _names(self, holder: Holder, path: str) -> bool:
-        """Return whether the command of ``holder`` names the file with rows at ``path``; True if the command
-        is not known."""
+        """Return whether the command of ``holder`` names the file at ``path`` in the journal. True if the
+        command is unknown."""
         with self._lock:
             command = self._commands.get(holder)
         return command is None or command.names(path)
 
     def _is_accused(self, holder: Holder, row: Row) -> bool:
-        """Return whether the call of ``holder`` may have made ``row``, made by one of several commands: its
-        command names the file, or no other agent's command does."""
+        """Return whether the call of ``holder`` may have made ``row``, which has several candidates. Its
+        command names the file, or no candidate's command does."""
         agents = candidates_of(row)
         if holder.agent not in agents:
             return False
@@ -851,7 +862,7 @@ class TreeCalls:
         return self._names(holder, row.path) or not named & set(agents)
 
     def _commit_conflict(self, path: str, text: str, after: FileView, code: str) -> None:
-        """Record that ``text`` was overwritten by the version ``after``, so that a person looks at both."""
+        """Record that the version ``after`` overwrote ``text``, so that a person compares both."""
         detail: dict[str, Json] = {"current": after.version, "current_author": after.author}
         base = max(0, after.version - 2)
         self._store.commits.commit(
@@ -861,7 +872,7 @@ class TreeCalls:
     # -- news
 
     def _hear(self, rows: Sequence[Row]) -> None:
-        """Note whom new versions concern."""
+        """Queue the new versions in ``rows`` as news for agents that saw earlier versions."""
         for row in rows:
             if row.zone != REPO or row.version is None or row.tool == BASELINE:
                 continue
@@ -870,7 +881,7 @@ class TreeCalls:
                     self._news.setdefault(agent, {})[row.path] = row.version
 
     def _take_news(self, agent: str) -> list[str]:
-        """Return which files that ``agent`` has read were changed by others, each version once."""
+        """Return the notice about files that ``agent`` read and others changed. Report each version once."""
         with self._lock:
             paths = [*self._news.pop(agent, {})]
         notices = [found for path in paths if (found := self._find_notice(agent, path)) is not None]
@@ -897,7 +908,7 @@ def _open_write(
     told: str,
     source: _OpenWrite | None,
 ) -> _OpenWrite:
-    """Return the write of ``file`` that was checked. ``source``: the write of the file that moves here."""
+    """Return the checked write of ``file``. ``source``: the write of the file that is moved here, or None."""
     is_partial = decision.kind == "merged" or isinstance(intent, PassageEdit | Update)
     is_known = seen is not None and seen.lines is None and not decision.is_stale
     is_free = not view.exists or view.is_baseline
@@ -920,8 +931,8 @@ def _open_write(
 
 
 def _as_made(write: _OpenWrite, made: Intent | MovedText | None) -> _OpenWrite:
-    """Return ``write`` with the text that ``made`` makes, the change as its client reports it. Other hooks
-    may have changed the call after it was checked."""
+    """Return ``write`` with ``made``, the change that the client reports. Other hooks may have changed the
+    call after the check."""
     is_same = made is None or made == write.intent or not write.is_checked
     if is_same or isinstance(made, MovedText) or made is None:
         return write
@@ -929,7 +940,7 @@ def _as_made(write: _OpenWrite, made: Intent | MovedText | None) -> _OpenWrite:
 
 
 def _git_view(content: FileContent | None) -> FileView:
-    """Return the view of a file without rows: what git has, if it is there."""
+    """Return the view of a file without versions: its content in git, if the file exists."""
     if content is None:
         return FileView()
     text = content.text if content.checksum and content.data is None else None
@@ -937,16 +948,16 @@ def _git_view(content: FileContent | None) -> FileView:
 
 
 def _plain(text: str) -> str:
-    """Return ``text`` as clients report it: without a byte order mark, with line feeds alone."""
+    """Return ``text`` as clients report it: without a byte order mark, with line feeds as line ends."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
 def _lines_of(text: str) -> list[str]:
-    """Return the lines of ``text``, without their ends."""
+    """Return the lines of ``text``, without line ends."""
     return _plain(text).removesuffix("\n").split("\n")
 
 
 def _with_line_ends(text: str, like: str) -> str:
-    """Return ``text``, with line feeds alone, with the line ends and the byte order mark of ``like``."""
+    """Return ``text``, which has line feeds, with the line ends and the byte order mark of ``like``."""
     mark = "\ufeff" if like.startswith("\ufeff") else ""
     return mark + (text.replace("\n", "\r\n") if "\r\n" in like else text)

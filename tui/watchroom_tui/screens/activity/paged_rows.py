@@ -14,10 +14,11 @@ from watchroom_tui.context import dashboard_of
 from watchroom_tui.widgets.row_list import RowList
 
 NEAR: Final = 100
-"""Distance in rows to the last loaded one at which the next page is requested."""
+"""Distance in rows to the last loaded row at which the next page is requested."""
 
 KEPT: Final = 10_000
-"""Max rows that are kept while new ones arrive. Older rows are read again on demand."""
+"""Number of rows that are kept when new rows arrive and more than twice as many are loaded. Older rows are
+read again on demand."""
 
 
 class PagedRowList(RowList):

@@ -41,13 +41,13 @@ class ActivityScreen(BaseScreen):
         self.query_one("#rows", PagedRowList).move_to(row.seq)
 
     def action_next_outcome(self) -> None:
-        """Only rows of one outcome: all, conflict, denied, failed, ok, all …"""
+        """Show only rows of the next outcome: all, conflict, denied, failed, ok, all …"""
         order: list[Outcome | None] = [None, "conflict", "denied", "failed", "ok"]
         self._outcome = order[(order.index(self._outcome) + 1) % len(order)]
         self._show_only()
 
     def action_flip_steps(self) -> None:
-        """The steps of sessions too, or only what they came to."""
+        """Show or hide the steps of sessions and the output of commands."""
         self._with_steps = not self._with_steps
         self._show_only()
 
@@ -72,7 +72,7 @@ class ActivityScreen(BaseScreen):
         self.query_one("#rows", PagedRowList).add_older(request, page.rows)
 
     def action_revert_work(self) -> None:
-        """Take back what the agent of the row did from then on, or a revert."""
+        """Ask to revert what the row's agent did from that row on, or to undo the row if it is a revert."""
         row = self.query_one("#rows", PagedRowList).item
         if row is not None:
             ask_to_revert_row(self.dashboard, row)
@@ -84,7 +84,7 @@ class ActivityScreen(BaseScreen):
 
     @property
     def _agent(self) -> str:
-        """The agent of the row under the cursor; empty if that is by somebody else."""
+        """The agent of the row under the cursor, empty if the row has no agent as its actor."""
         row = self.query_one("#rows", PagedRowList).item
         return row.actor if row is not None and row.kind == "agent" else ""
 

@@ -21,9 +21,9 @@ MARKS: Final[Mapping[BufferState, Span]] = {
     "behind": Span("↓", "warning"),
     "apart": Span("⚔", "error"),
 }
-"""How a buffer stands to its source."""
+"""The mark of each difference between a buffer and its source."""
 CHOICE_MARK: Final = Span("◐", "warning")
-"""Before a buffer whose agent has to choose between places."""
+"""The mark of a buffer whose agent must choose between places."""
 
 
 class BufferList(ItemList[BufferView]):
@@ -62,13 +62,13 @@ class BufferList(ItemList[BufferView]):
 
 
 class OwnBufferList(BufferList):
-    """Those of one agent."""
+    """Open buffers of one agent, by name."""
 
     SHOWS_AGENT = False
 
 
 def source_of(view: BufferView) -> str:
-    """What the buffer is of: a board and a file of the agent's own are marked, which a shared file may be
-    called as well. Not safe yet."""
+    """Return the path of the buffer's source. Not sanitized. Boards and private files get a mark, because a
+    shared file can have the same path."""
     marks = {"board": f"{labels.BOARD_MARK} ", "private": "~/"}
     return f"{marks.get(view.record.zone, '')}{view.source_path}"

@@ -21,12 +21,12 @@ SOUGHT_WIDTH = 30
 
 
 async def reading_of(app: Dashboard, buffer: BufferView) -> BufferSnapshot:
-    """What stands in the buffer."""
+    """Return the content of the buffer, read in a thread."""
     return await asyncio.to_thread(read_buffer, app.journal, buffer.row)
 
 
 def show_text(app: Dashboard, view: TextPane, buffer: BufferView, reading: BufferSnapshot) -> None:
-    """Show the text, with the places marked that wait for a choice."""
+    """Show the text, and mark the places of a pending choice."""
     head = _choice_lines(reading.choice, app.texts) if reading.choice else ()
     title = title_of(buffer, app.texts)
     if not reading.shown:
@@ -38,7 +38,7 @@ def show_text(app: Dashboard, view: TextPane, buffer: BufferView, reading: Buffe
 async def show_changes(
     app: Dashboard, view: TextPane, buffer: BufferView, reading: BufferSnapshot, title: str
 ) -> None:
-    """Show what the buffer changes in the text that it is based on."""
+    """Show the changes in the buffer, compared with the text that it is based on."""
     texts = app.texts
     changed = await app.worker_process.changes(reading.base, reading.text)
     if not changed:
@@ -51,12 +51,12 @@ async def show_changes(
 
 
 def title_of(buffer: BufferView, texts: Catalogue) -> str:
-    """The buffer in a line: its name, how it stands, and to which version of what."""
+    """Return a title: the buffer's name, its source, and the difference between them with the versions."""
     return " · ".join((f"{MARKS[buffer.state].text} {sanitize(buffer.name)}", standing(buffer, texts)))
 
 
 def standing(buffer: BufferView, texts: Catalogue) -> str:
-    """How a buffer stands to its source, with the versions."""
+    """Return a text about the difference between a buffer and its source, with the versions."""
     return texts(
         f"buffers.standing.{buffer.state}",
         source=sanitize(source_of(buffer)),

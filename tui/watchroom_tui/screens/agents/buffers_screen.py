@@ -19,7 +19,7 @@ from watchroom_tui.widgets.text_pane import TextPane
 
 
 class BuffersScreen(BaseScreen):
-    """Lies over the agents screen, with the cursor on the buffer at ``path``."""
+    """All open buffers, on top of the agents screen. The cursor starts on the buffer at ``path``."""
 
     CSS_PATH = "agents.tcss"
     SCREEN_NAME: ClassVar = "buffers"

@@ -1,4 +1,4 @@
-"""The list of an agent's own files."""
+"""The list of an agent's files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from watchroom_tui.widgets.item_list import ItemList
 
 
 class FileList(ItemList[Row | ClientFile]):
-    """An agent's own files by path, then the files that it edited with its client's own tools."""
+    """An agent's private files, files in trees that it changed last, and files that it edited with its
+    client's own tools."""
 
     COLUMNS: ClassVar = (
         Column(least=12, cut="middle", grows=True),

@@ -48,10 +48,10 @@ class AgentsScreen(BaseScreen):
         super().__init__()
         self._session: SessionPane | None = None
         self._loaded: tuple[str, Row | None, Row | None] | None = None
-        """The agent whose files and rows are shown, and its newest row then, and that of its files."""
+        """The agent whose files and rows are loaded, its newest row, and the newest row of its files."""
         self._previewed: Row | ClientFile | BufferView | None = None
         self._looks_at_files = False
-        """Whether the preview is of a file, though there are buffers."""
+        """Whether the preview shows a file even if the agent has open buffers."""
 
     def compose_panes(self) -> ComposeResult:
         with Vertical(id="body", classes="group"):
@@ -79,7 +79,7 @@ class AgentsScreen(BaseScreen):
             self._clear_details()
             return
         prefix = f"{view.agent.id}/"
-        # People take files back, too.
+        # Rows of any actor, because a person can revert the agent's files.
         of_files = (row for row in model.recent if row.zone == "private" and row.path.startswith(prefix))
         shown = view.agent.id, view.last, next(of_files, None)
         if shown == self._loaded:
@@ -88,7 +88,7 @@ class AgentsScreen(BaseScreen):
         self.load_agent(view.agent.id, model.seq)
 
     def _clear_details(self) -> None:
-        """Show no files and rows: nobody is registered at this moment."""
+        """Clear the files and rows. No agent is selected, for example before the first one is registered."""
         if self._loaded is not None:
             self._loaded = None
             self.workers.cancel_group(self, "agent")
@@ -124,7 +124,7 @@ class AgentsScreen(BaseScreen):
 
     @property
     def session(self) -> SessionPane:
-        """What the agent under the cursor says and does."""
+        """The pane with the session of the agent under the cursor."""
         if self._session is None:
             self._session = SessionPane(self, self.query_one("#session", TranscriptView))
         return self._session
@@ -250,7 +250,7 @@ class AgentsScreen(BaseScreen):
 
     @work(exclusive=True, group="preview")
     async def load_preview(self, head: Row) -> None:
-        """Show the file, with the lines marked that its newest version changed."""
+        """Show the file, and mark the lines that its newest version changed."""
         path = head.path if head.zone == "private" else path_of(head)
         await show_version(self.dashboard, self.query_one("#preview", TextPane), head, path)
 
@@ -264,7 +264,7 @@ class AgentsScreen(BaseScreen):
 
     @work(exclusive=True, group="preview")
     async def load_buffer(self, buffer: BufferView) -> None:
-        """Show the places among which the agent has to choose, else what is not written yet."""
+        """Show the unwritten changes, or the text if a choice is pending or nothing is changed."""
         app, view = self.dashboard, self.query_one("#preview", TextPane)
         reading = await reading_of(app, buffer)
         if buffer.waits_for_choice or not buffer.record.is_changed:

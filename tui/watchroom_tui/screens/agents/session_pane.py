@@ -24,19 +24,23 @@ if TYPE_CHECKING:
 
 
 class _Shown(NamedTuple):
-    """The session that is shown; of the newest one also its last step, the newest piece of what its model is
-    saying, and that its agent is not seen alive, empty where it may be."""
+    """The session that is shown. The fields after ``path`` are set only for the agent's newest session.
+
+    - ``last``: its last step.
+    - ``streams``: the row of the newest text that its model is writing.
+    - ``lost``: a text about the lost agent, empty if the agent is not lost.
+    """
 
     path: str
     last: Row | None = None
     streams: Row | None = None
     lost: str = ""
     is_paused: bool = False
-    """Whether it waits to be resumed, although its newest step does not say so."""
+    """Whether the agent is paused. The newest step does not always show it."""
 
 
 class SessionPane:
-    """Shows in ``view`` the newest session of an agent, or an older one that was chosen."""
+    """Shows the newest session of an agent, or a chosen older session, in ``view``."""
 
     def __init__(self, screen: BaseScreen, view: TranscriptView) -> None:
         self._screen = screen
@@ -55,17 +59,21 @@ class SessionPane:
         self._screen.run_worker(work, group=group, exclusive=exclusive)
 
     def choose(self, path: str | None, step: int = 0) -> None:
-        """Show the session at ``path``, with the cursor on the ``step`` of this number (0: at its end); None
-        shows the newest."""
+        """Choose the session that the next `show` shows.
+
+        - ``path``: the session, None for the newest one.
+        - ``step``: the number of the step under the cursor, 0 for the end.
+        """
         self._chosen, self._shown, self._wanted_step = path, None, step
 
     def leave_others(self, agent: str) -> None:
-        """Show the newest session, unless one of ``agent`` was chosen: who is led to one meets its agent."""
+        """Choose the newest session, unless a session of ``agent`` was chosen. Navigation to a session also
+        moves the cursor to its agent."""
         if self._chosen is None or self._chosen.partition("/")[0] != agent:
             self.choose(None)
 
     def show(self, agent: AgentView | None, as_of: int) -> None:
-        """Bring the pane up to the model as of row ``as_of``."""
+        """Show the session of ``agent`` as of row ``as_of``."""
         self._agent, self._as_of = agent, as_of
         session = agent.session if agent else None
         if agent is None or session is None:
@@ -75,7 +83,7 @@ class SessionPane:
             return
         shown = self._shown.path if self._shown else session.path
         if self._chosen is None and shown != session.path and self._view.is_being_read:
-            # The agent has begun another one, but nothing is taken from under a reader's eyes.
+            # The agent has begun another session, but a person is still reading this one.
             self._chosen = shown
         path = self._chosen or session.path
         wanted = _Shown(path)
@@ -87,9 +95,9 @@ class SessionPane:
             self._start(partial(self._load, path, as_of), "session", exclusive=True)
 
     def step(self, older: int) -> None:
-        """Go to the session before this one, or with a negative number to the one after it."""
+        """Go back by this number of sessions, or forward if ``older`` is negative."""
         if self._agent is not None and self._agent.session is not None:
-            # Keys that come while the sessions are looked up count, too.
+            # Keys pressed while the sessions are listed count, too.
             self._steps_asked += older
             self._start(partial(self._step, self._agent.agent.id), "session-step", exclusive=True)
 
@@ -118,7 +126,7 @@ class SessionPane:
 
     def _read(self, path: str, as_of: int) -> tuple[SessionSnapshot, list[TranscriptEntry]]:
         reading = self._reader.read(path, as_of)
-        # A reading that was given up may still be at work in its thread.
+        # A cancelled read may still run in its thread and replace `_entries`.
         steps, entries = self._entries
         if reading.steps is not steps:
             entries = make_entries(path.partition("/")[0], reading.steps, self._app.texts)
@@ -140,7 +148,8 @@ class SessionPane:
         return " · ".join(parts)
 
     def _state(self, reading: SessionSnapshot, status: SessionStatus) -> str:
-        """How the session stands: its newest step does not say that its process was killed."""
+        """Return the mark and name of the session's state. The newest step does not show that the process was
+        killed, so ``lost`` is checked first."""
         if self._shown is not None and self._shown.lost:
             return f"{labels.STATUS_MARKS['lost'].text} {sanitize(self._shown.lost)}"
         shown: SessionStatus = "running" if reading.saying else status
@@ -149,7 +158,8 @@ class SessionPane:
         return f"{labels.SESSION_MARKS[shown].text} {self._app.texts(f'session.status.{shown}')}"
 
     def _lost_text(self, agent: AgentView) -> str:
-        """That the agent is not seen alive, and what resumes it; empty where it may be. Not safe yet."""
+        """Return that the agent is lost, and the command that resumes it, if it is known. Empty if the agent
+        is not lost. Not sanitized."""
         if not agent.is_lost:
             return ""
         resume = self._app.model.message_reader(agent.agent.id).hint

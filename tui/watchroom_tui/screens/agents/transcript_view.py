@@ -11,7 +11,7 @@ from watchroom_tui.widgets.text_pane import TextPane
 
 
 class TranscriptView(TextPane):
-    """Shows entries. The cursor stays on its entry; at the end it follows what is said."""
+    """Shows the entries of a session. The cursor stays on its entry. At the end it follows new entries."""
 
     BINDINGS = bindings("session")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("view", "session")
@@ -28,7 +28,7 @@ class TranscriptView(TextPane):
     def show_session(
         self, path: str, entries: Sequence[TranscriptEntry], saying: tuple[str, str], *, title: str
     ) -> None:
-        """Show a session; ``saying`` is its agent and what its model is just saying."""
+        """Show a session. ``saying``: its agent, and the text that its model is writing."""
         is_another = path != self._path
         if is_another:
             self._path, self._unfolded, self._folded = path, frozenset(), None
@@ -43,7 +43,7 @@ class TranscriptView(TextPane):
 
     @property
     def is_being_read(self) -> bool:
-        """Whether a person is somewhere in the middle of it."""
+        """Whether the view has the focus and the cursor is not at the end."""
         return self.has_focus and not self._is_at_end()
 
     def _is_at_end(self) -> bool:
@@ -61,14 +61,14 @@ class TranscriptView(TextPane):
             self._show_cursor()
 
     def move_to_step(self, step: int) -> None:
-        """Put the cursor on the first entry of the ``step`` of this number, if it has any."""
+        """Move the cursor to the first entry of a step, if it has entries. ``step``: its number, from 1."""
         entry = next((each for each in self._entries if each.key.startswith(f"{step - 1}.")), None)
         row = self._folded.row_of(entry.key) if self._folded is not None and entry is not None else None
         if row is not None:
             self._move_cursor(row)
 
     def action_fold(self) -> None:
-        """Show what a call was given and gave, or hide it."""
+        """Show or hide the arguments and the result of the call under the cursor."""
         drawing, row = self._drawing, self._cursor or 0
         if isinstance(drawing, Transcript) and drawing.kind_at(row) == "call":
             self._unfolded ^= {drawing.key_at(row)}
@@ -79,7 +79,7 @@ class TranscriptView(TextPane):
         self.action_fold()
 
     def action_fold_all(self) -> None:
-        """Show what all calls were given and gave, or hide it."""
+        """Show the arguments and results of all calls, or hide them if any call is unfolded."""
         calls = frozenset(entry.key for entry in self._entries if entry.kind == "call")
         self._unfolded = frozenset() if self._unfolded else calls
         self._folded = None

@@ -16,11 +16,11 @@ from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.item_list import ItemList
 
 _OWNERS_FROM = 38
-"""From so many columns on, the list names who keeps each board."""
+"""Minimum width in columns at which the list names the owners of boards."""
 
 
 def board_name(item: BoardItem, texts: Catalogue) -> str:
-    """Return what people call a board: its layer, its role or its agent."""
+    """Return the name of a board for people: its layer, its role or its agent."""
     if item.board is None:
         return sanitize(item.name)
     if item.board.kind in ("global", "top"):
@@ -29,7 +29,8 @@ def board_name(item: BoardItem, texts: Catalogue) -> str:
 
 
 class BoardList(ItemList[BoardItem]):
-    """Boards as a tree: whose each is, who holds it, its version and age, and what is new."""
+    """Boards as a tree, with their owners, lock holders, versions and ages. Unseen versions, drafts and
+    conflicts are marked."""
 
     COLUMNS: ClassVar = (
         Column(least=1),
@@ -49,8 +50,11 @@ class BoardList(ItemList[BoardItem]):
     def show_boards(
         self, boards: tuple[BoardItem, ...], unseen: Mapping[str, int], drafts: Iterable[str]
     ) -> None:
-        """Show them; ``unseen`` says how many versions of each a person has not seen, ``drafts`` which of
-        them a person has begun to write on."""
+        """Show ``boards``.
+
+        - ``unseen``: the number of versions of each board that a person has not seen.
+        - ``drafts``: the names of the boards with a draft.
+        """
         self._unseen, self._drafts = unseen, frozenset(drafts)
         self.show(boards)
 
@@ -81,7 +85,8 @@ class BoardList(ItemList[BoardItem]):
 
 
 def _owners(item: BoardItem, name: str, *, is_named: bool) -> Line:
-    """Whose board it is: a mark in the colour of each, and the names that the board's does not say."""
+    """Return a mark in the colour of each owner. A single owner's name follows if ``is_named`` and the board
+    has another name."""
     return [
         Span(
             f"▍{owner} " if is_named and owner != name and len(item.owners) == 1 else "▍", agent_class(owner)

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from watchroom_tui.base_screen import BaseScreen
 
 SUMMED_UP_AFTER: Final = 0.1
-"""So many seconds a board has to stay as it is before what it says is looked through."""
+"""Seconds without a new version or another board before the summary is read."""
 
 
 class BoardPane:
-    """Shows a board in ``view`` and what it says in ``panel``."""
+    """Shows the text of a board in ``view`` and its summary in ``panel``."""
 
     def __init__(self, screen: BaseScreen, view: TextPane, panel: BoardPanel) -> None:
         self._screen = screen
@@ -43,11 +43,12 @@ class BoardPane:
 
     @property
     def reading(self) -> BoardSnapshot | None:
-        """The board under the cursor, once it is read."""
+        """The board under the cursor, None until it is read."""
         return self._reading
 
     def unseen(self, boards: Iterable[BoardItem]) -> dict[str, int]:
-        """How many versions of each board have come since a person last looked at it."""
+        """Return the number of unseen versions by board, without boards that have none. The
+        versions of a board at the first call count as seen."""
         shown = self._item.name if self._item else None
         return {
             each.name: each.version - self._looked[each.name]
@@ -56,7 +57,7 @@ class BoardPane:
         }
 
     def show(self, item: BoardItem | None) -> None:
-        """Bring the pane up to the board as the model has it."""
+        """Show ``item``, and read it again if it has a new version."""
         self._item = item
         if item is None:
             self._asked = self._reading = None

@@ -1,4 +1,4 @@
-"""The unsaved text of a board: what it started from and what it is now. Pure."""
+"""The unsaved text of a board, and the text that it is based on. Pure."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ from watchroom.model import Json
 from watchroom_whiteboards.sections import BoardSection, parse_sections, section_name
 
 WHOLE: Final = 256 * 1024
-"""Boards up to so many bytes are edited whole; of longer ones the section that is looked at: an editor takes
-too long for each key with more."""
+"""Maximum bytes of a text in the editor, which handles each key too slowly in longer texts. Only a section of
+a longer board is edited."""
 
 
 class BoardDraft(NamedTuple):
-    """A text on its way to the board ``name``, or to a section of it. ``version`` is the one it started from,
-    ``before`` the text there."""
+    """An unsaved text for the board ``name``, or for a section of it.
+
+    - ``version``: the version that the draft is based on.
+    - ``section``: the name of the section, empty for the whole board.
+    - ``before``: the board's or section's text in that version.
+    """
 
     name: str
     version: int
@@ -29,7 +33,7 @@ class BoardDraft(NamedTuple):
         return self.text != self.before
 
     def is_unsaved(self, model: Model) -> bool:
-        """Whether something would be lost if this were dropped."""
+        """Return whether dropping the draft would lose work."""
         return self.is_changed
 
     @property
@@ -38,7 +42,7 @@ class BoardDraft(NamedTuple):
         return self.name
 
     def call(self, message: str) -> tuple[str, dict[str, Json]]:
-        """The tool that saves it, and its arguments."""
+        """Return the tool that saves the draft, and its arguments."""
         where: dict[str, Json] = {"board": self.name, "expected_version": self.version}
         if self.section:
             return "whiteboard_update_section", {**where, "section": self.section, "content": self.text}
@@ -46,8 +50,13 @@ class BoardDraft(NamedTuple):
 
 
 def begun(name: str, version: int, data: bytes, at: int) -> BoardDraft | None:
-    """A draft of the whole board (UTF-8), or of a section at or after byte ``at`` where the board is long;
-    None where no section there is short enough."""
+    """Return a new draft of the whole board, or of a section if the board is too long.
+
+    - ``data``: the board's text as UTF-8.
+    - ``at``: the byte at or after which the section is.
+
+    None if no section there is short enough.
+    """
     if len(data) <= WHOLE:
         text = data.decode()
         return BoardDraft(name, version, "", text, text)
@@ -60,7 +69,8 @@ def begun(name: str, version: int, data: bytes, at: int) -> BoardDraft | None:
 
 
 def _short(found: Sequence[BoardSection], at: int) -> BoardSection | None:
-    """The section in which byte ``at`` stands; where that is long, the first below that is not."""
+    """Return the innermost section that contains byte ``at``, or the next section that is short enough. None
+    if all are too long."""
     around = [number for number, each in enumerate(found) if each.heading.start <= at < each.end]
     below = found[around[-1] if around else 0 :]
     return next((each for each in below if each.end - each.heading.start <= WHOLE), None)

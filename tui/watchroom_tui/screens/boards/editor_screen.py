@@ -26,11 +26,11 @@ from watchroom_tui.widgets.line_widget import content
 from watchroom_tui.widgets.text_pane import TextPane
 
 PREVIEWED_AFTER: Final = 0.1
-"""So many seconds without a key, and the preview follows."""
+"""Seconds after the last change or cursor movement before the preview is updated."""
 
 
 class BoardEditorScreen(BaseScreen):
-    """Lies over the boards screen. What is written and not saved stays a draft."""
+    """The editor of a board, on top of the boards screen. Unsaved text is kept as a draft."""
 
     CSS_PATH = "boards.tcss"
     SCREEN_NAME: ClassVar = "board_writing"
@@ -53,7 +53,7 @@ class BoardEditorScreen(BaseScreen):
         source.open(self._draft.text)
         self._is_open = True
         self._entitle()
-        # The preview knows how wide it is only then.
+        # The preview has its width only after the first layout.
         self.call_after_refresh(self._preview, self._draft.text)
 
     def show_model(self, model: Model) -> None:
@@ -81,14 +81,14 @@ class BoardEditorScreen(BaseScreen):
 
     @property
     def draft(self) -> BoardDraft:
-        """What is written so far."""
+        """The draft with the current text of the editor."""
         if not self._is_open:
             return self._draft
         return self._draft._replace(text=self.query_one(BoardTextArea).source)
 
     @on(TextArea.Changed)
     def keep(self) -> None:
-        """What is written is kept at once: quitting asks about it."""
+        """Keep the draft at every change, because the dashboard asks about drafts when it quits."""
         if self._is_open:
             self.dashboard.drafts.keep(self._draft.name, self.draft)
 
@@ -105,7 +105,7 @@ class BoardEditorScreen(BaseScreen):
         self._show_where_it_is_written()
 
     def _show_where_it_is_written(self) -> None:
-        """Bring the section that the cursor is in to the top of the preview, if it cannot be seen."""
+        """Scroll the preview to the section under the cursor, if it is not visible."""
         source, preview = self.query_one(BoardTextArea), self.query_one(TextPane)
         row = source.cursor_location[0]
         above = "".join(f"{source.document.get_line(number)}\n" for number in range(row + 1))
@@ -117,20 +117,20 @@ class BoardEditorScreen(BaseScreen):
 
     def _preview(self, text: str) -> None:
         title = self.dashboard.texts("pane.preview")
-        # None is left where the screen was closed before this came.
+        # The screen may be closed before this call. Then it has no preview.
         for preview in self.query(TextPane):
             preview.show_drawing(self._draft.name, BoardDrawing(text.encode()), title=title)
 
     @on(BoardTextArea.Left)
     def go_back(self) -> None:
-        # Later: what removes this screen waits until it has done.
+        # Called later, because the removal of this screen waits until this handler ends.
         self.app.call_later(self.dashboard.action_back)
 
     async def leave(self) -> None:
         self._keep()
 
     def _keep(self) -> None:
-        """Keep what is written for the next time, if it is something."""
+        """Keep the draft for the next time, or drop it if it has no changes."""
         app, draft = self.dashboard, self.draft
         if draft.is_changed:
             app.drafts.keep(draft.name, draft)
@@ -151,7 +151,7 @@ class BoardEditorScreen(BaseScreen):
 
     @work(group="save")
     async def ask_and_save(self, draft: BoardDraft) -> None:
-        """Show what changes, ask why, and save."""
+        """Show the changes, ask for a message, and save."""
         app = self.dashboard
         try:
             found = await app.worker_process.changes(draft.before, draft.text)
@@ -164,11 +164,12 @@ class BoardEditorScreen(BaseScreen):
         if message is not None:
             self._hold_still(True)
             answer = app.act(*draft.call(message))
-            # Reported by the app, for it ends this screen.
+            # A worker of the app, because the result can close this screen and end its workers.
             app.run_worker(self._report_result(answer, draft), group="ending")
 
     def _hold_still(self, is_still: bool) -> None:
-        """While a text is saved, which may have to wait for somebody's lease, nothing is written after it."""
+        """Make the editor read-only, or writable again. A save may wait for the board's lock, and text typed
+        meanwhile would not be saved."""
         self._is_saving = is_still
         self.query_one(BoardTextArea).read_only = is_still
         self._entitle()
@@ -191,7 +192,8 @@ class BoardEditorScreen(BaseScreen):
                 self._hold_still(False)
 
     async def _to_merge(self, number: Json) -> None:
-        """Somebody else has written meanwhile: merge, instead of choosing blindly."""
+        """Drop the draft and open the merge, because the board changed meanwhile. ``number``: the row of the
+        conflict."""
         app = self.dashboard
         if not isinstance(number, int):
             raise TypeError(number)

@@ -48,7 +48,7 @@ class BoardsScreen(BaseScreen):
 
     @property
     def pane(self) -> BoardPane:
-        """What is shown of the board under the cursor."""
+        """The pane with the board under the cursor."""
         if self._pane is None:
             self._pane = BoardPane(self, self.text, self.panel)
         return self._pane
@@ -59,7 +59,7 @@ class BoardsScreen(BaseScreen):
         self.pane.show(self.boards.item)
 
     def _drafts(self, boards: Iterable[BoardItem]) -> list[str]:
-        """The boards on which something is written and not saved."""
+        """Return the names of the boards with a draft."""
         drafts = self.dashboard.drafts
         return [each.name for each in boards if drafts.find(BoardDraft, each.name) is not None]
 
@@ -93,7 +93,7 @@ class BoardsScreen(BaseScreen):
 
     @on(ItemList.Opened, "#summary")
     def find(self) -> None:
-        """Go to where it stands in the board."""
+        """Show the place of the chosen summary item in the board."""
         row = self.panel.item
         if row is not None and not row.item.is_heading:
             self.text.show_anchor(row.item.offset)
@@ -104,7 +104,7 @@ class BoardsScreen(BaseScreen):
             if offset is not None:
                 self.text.show_anchor(offset)
 
-        # It loads the parser of Markdown, which takes longer than to open this screen.
+        # Imports the Markdown parser, which takes longer than to open this screen.
         from watchroom_tui.dialogs.outline import OutlineDialog
 
         drawing = self.text.drawing
@@ -113,7 +113,7 @@ class BoardsScreen(BaseScreen):
 
     @work(group="edit", exclusive=True)
     async def action_edit(self) -> None:
-        """Write on the board, or go on with what was written."""
+        """Edit the board, or continue its draft."""
         app, item = self.dashboard, self.boards.item
         if await app.wait_for_workspace() is None:
             app.explain_read_only()
@@ -123,7 +123,7 @@ class BoardsScreen(BaseScreen):
             reading = self.pane.reading
             at = self.text.top_anchor if reading else 0
             if reading is None:
-                # A quick key: the cursor has just come here.
+                # The key was pressed before the pane had read the board.
                 head = item.view.head if item.view else None
                 reading = await asyncio.to_thread(read_board, app.journal, item.name, head, app.model.seq)
             draft = app.drafts.find(BoardDraft, reading.name)
@@ -135,7 +135,7 @@ class BoardsScreen(BaseScreen):
                 app.push_screen(BoardEditorScreen(draft))
 
     def action_drop_draft(self) -> None:
-        """Throw away what was written on the board and not saved, if the person means it."""
+        """Drop the draft of the board after a confirmation."""
         app, item = self.dashboard, self.boards.item
         if item is None or app.drafts.find(BoardDraft, item.name) is None:
             app.show_message(app.texts("boards.no_draft"))

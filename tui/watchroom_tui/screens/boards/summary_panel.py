@@ -1,4 +1,4 @@
-"""The summary of a board with progress bars; enter jumps to an item."""
+"""The summary of a board with progress bars. Enter jumps to an item."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from watchroom_tui.presentation.localization import texts_of
 from watchroom_tui.widgets.item_list import ItemList
 
 LEAST: Final = 20
-"""Summaries are laid out for at least so many columns."""
+"""Minimum width in columns for which summaries are wrapped."""
 
 
 class SummaryRow(NamedTuple):
-    """A row of the summary: where an item is too long for one, each of its rows."""
+    """A row of the summary. A long item has several rows. ``number``: the index of this row, from 0."""
 
     item: SummaryItem
     number: int
@@ -30,14 +30,14 @@ class BoardPanel(ItemList[SummaryRow]):
     _wrapped_at = 0
 
     def wait(self) -> None:
-        """Another board is looked through: say nothing of the one before."""
+        """Clear the previous board's summary, and show that another board is being read."""
         self._is_waiting = True
         self._items = ()
         self.show([])
         self.refresh()
 
     def show_message(self, items: Sequence[SummaryItem]) -> None:
-        """Show what a board says."""
+        """Show the items of a board's summary."""
         self._is_waiting = False
         self._items = items
         self._wrap()
@@ -45,7 +45,7 @@ class BoardPanel(ItemList[SummaryRow]):
 
     def _wrap(self) -> None:
         texts, self._wrapped_at = texts_of(self), self.content_area.width
-        # It has no width as long as it is not shown.
+        # The panel has no width until it is shown.
         width = max(LEAST, self._wrapped_at)
         self.show(
             [

@@ -15,10 +15,10 @@ class BoardTextArea(SourceArea):
     SCOPES: ClassVar[tuple[Scope, ...]] = ("board_writing",)
 
     class Saved(Message):
-        """The person wants it to be saved."""
+        """Requests to save the text."""
 
     class Left(Message):
-        """The person goes back; what is written stays a draft."""
+        """Requests to close the editor. Unsaved text is kept as a draft."""
 
     def __init__(self, *, id: str) -> None:  # noqa: A002
         super().__init__(
@@ -26,14 +26,14 @@ class BoardTextArea(SourceArea):
         )
 
     def open(self, source: str) -> None:
-        """Write in ``source``, from its beginning."""
+        """Load ``source`` and take the focus, with the cursor at the beginning."""
         self.load_source(source)
         self.move_cursor((0, 0))
         self.focus()
 
     @property
     def tab_text(self) -> str:
-        """The pane's name, where there are tabs."""
+        """The name on this pane's tab, if only one pane is visible."""
         return str(self.border_title or "")
 
     def action_save(self) -> None:

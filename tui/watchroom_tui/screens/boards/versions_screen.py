@@ -1,4 +1,4 @@
-"""The versions of a board: compare any two, restore an earlier one."""
+"""The versions of a board: compare two versions, or restore an earlier version."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from watchroom_tui.widgets.version_timeline import VersionTimeline, version_name
 
 
 class BoardVersionsScreen(BaseScreen):
-    """Lies over the boards screen."""
+    """The versions of a board, on top of the boards screen."""
 
     CSS_PATH = "boards.tcss"
     SCREEN_NAME: ClassVar = "board_versions"
@@ -66,12 +66,12 @@ class BoardVersionsScreen(BaseScreen):
         self.front(self.view)
 
     def action_mark(self) -> None:
-        """Mark the version under the cursor; a second time takes the mark away."""
+        """Mark the version under the cursor, or remove its mark."""
         self.timeline.flip_mark()
         self._compare()
 
     def action_restore(self) -> None:
-        """Bring the chosen version back, after showing what that changes."""
+        """Show the changes that a restore of the chosen version makes, and ask to restore it."""
         if self.timeline.item is not None:
             ask_to_restore(self.dashboard, self.timeline.item, self._head)
 

@@ -1,4 +1,4 @@
-"""The list of paths that differ between two moments."""
+"""The list of paths that changed between two moments."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ MARKS: Final[Mapping[ChangeKind, Span]] = {
     "changed": Span("~", "accent"),
     "deleted": Span("−", "error"),
 }
-"""What became of a path."""
+"""The marks of created, changed and deleted paths."""
 
 
 class ComparedPath(NamedTuple):
-    """A path, and how much of it differs once that was worked out."""
+    """A changed path and its difference, None until the difference is computed."""
 
     path: ChangedPath
     difference: PathDifference | None = None
 
 
 class ChangedPathList(ItemList[ComparedPath]):
-    """By zone and path: what became of it, how many lines and versions, and whose."""
+    """The changed paths: mark, path, changed lines, number of versions, and actors."""
 
     ITEMS_CHANGE = True
     COLUMNS: ClassVar = (
@@ -48,7 +48,7 @@ class ChangedPathList(ItemList[ComparedPath]):
         self._span = ""
 
     def show_span(self, span: str) -> None:
-        """Have the title name what is compared."""
+        """Show the compared range ``span`` in the title."""
         self._span = span
         self._retitle()
 
@@ -56,7 +56,7 @@ class ChangedPathList(ItemList[ComparedPath]):
         return f"{title}  {self._span}".rstrip()
 
     def place(self, path: ChangedPath) -> str:
-        """Where ``path`` is, as people read it; not safe yet."""
+        """Return the readable place of ``path``. Not sanitized."""
         return place_text(path.zone, path.path, has_trees=len(dashboard_of(self).model.trees) > 1)
 
     def item_key(self, item: ComparedPath) -> Hashable:

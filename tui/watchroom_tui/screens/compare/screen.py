@@ -1,4 +1,4 @@
-"""Two moments of the workspace beside each other: the paths that differ, by whom, how much, and in what."""
+"""The compare screen: the paths that changed between two moments of the workspace, and their differences."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from watchroom_tui.widgets.item_list import ItemList
 from watchroom_tui.widgets.text_pane import TextPane
 
 MOST_COUNTED: Final = 500
-"""Of so many paths the lines are counted; of the others when they are opened."""
+"""Maximum number of paths to compare when the screen opens. Other paths are compared when opened."""
 
 _SHOWN_AT_ONCE: Final = 10
 
 
 class CompareScreen(BaseScreen):
-    """Lies over any screen, and compares the two rows of ``target``."""
+    """The comparison of the two moments of ``target``, over the previous screen."""
 
     CSS_PATH = "compare.tcss"
     SCREEN_NAME: ClassVar = "compare"
@@ -56,10 +56,10 @@ class CompareScreen(BaseScreen):
         self.load_paths()
 
     def show_model(self, model: Model) -> None:
-        """Both moments stay what they are, whatever comes."""
+        """Do nothing, because both moments are fixed."""
 
     def cancel_mode(self) -> bool:
-        """Back from the difference to the list, before the screen is left."""
+        """Return from the difference to the list before the screen closes."""
         return self.focused is self.view and self.return_to_pane()
 
     @work(exclusive=True, group="paths")

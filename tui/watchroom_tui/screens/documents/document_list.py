@@ -17,12 +17,13 @@ from watchroom_tui.widgets.item_list import ItemList
 
 _SPARK = 8
 _SPARKED_FROM = 46
-"""From so many columns on, the list shows how busy documents are."""
+"""Minimum width in columns at which the list shows the activity of documents."""
 _MOST_DOTS = 4
 
 
 class DocumentList(ItemList[DocumentView]):
-    """Documents by name: how many versions, how many of them are new, who writes, and how busy they are."""
+    """Documents, each with its writers, its version, its activity, its age, and whether it has unseen
+    versions."""
 
     COLUMNS: ClassVar = (
         Column(least=1),
@@ -38,7 +39,7 @@ class DocumentList(ItemList[DocumentView]):
         self._unseen: Mapping[str, int] = {}
 
     def show_documents(self, documents: tuple[DocumentView, ...], unseen: Mapping[str, int]) -> None:
-        """Show them; ``unseen`` says of how many versions a person has not seen of each."""
+        """Show ``documents``. ``unseen``: the number of versions of each that a person has not seen."""
         self._unseen = unseen
         self.show(documents)
 

@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from watchroom_tui.base_screen import BaseScreen
 
 PLAY_SECONDS: Final = 20.0
-"""How long it takes to play a long history."""
+"""Seconds to play a long history."""
 FRAMES: Final = 10
-"""A second, while it plays."""
+"""Maximum number of versions shown per second while a history plays."""
 SLOWEST: Final = 0.25
-"""Seconds between two versions of a short one."""
+"""Seconds between two versions of a short history while it plays."""
 LEAP: Final = 20
-"""A leap is so many-th of the history."""
+"""Number of leaps in the history."""
 
 
 class DocumentPane:
-    """Shows a document in ``view``, and in ``scrubber`` where in its history that is."""
+    """Shows a document in ``view``, and the place of the shown version in its history in ``scrubber``."""
 
     def __init__(self, screen: BaseScreen, view: TextPane, scrubber: Scrubber) -> None:
         self._screen = screen
@@ -47,12 +47,12 @@ class DocumentPane:
         self._shown: DocumentSnapshot | None = None
         self._live: DocumentSnapshot | None = None
         self._at: int | None = None
-        """The version that is shown, None for the newest."""
+        """The shown or requested version, None for the newest."""
         self._looked: dict[str, DocumentSnapshot] = {}
-        """What a person saw of each document when they last turned away from it."""
+        """The snapshot of each document that was last marked as seen, at first its first snapshot."""
         self._timer: Timer | None = None
         self._is_due = False
-        """What was asked for last is still to be read."""
+        """Whether the version in ``_asked`` has yet to be read."""
         self._is_loading = False
 
     @property
@@ -64,7 +64,8 @@ class DocumentPane:
         return self._at is None
 
     def unseen(self, documents: Iterable[DocumentView]) -> dict[str, int]:
-        """How many versions of each document have come since a person last looked at it."""
+        """Return the number of versions of each document since a person last looked at it. Documents that
+        were never shown are left out."""
         shown = self._document.name if self._document else None
         return {
             each.name: max(0, each.version - self._looked[each.name].version)
@@ -73,7 +74,7 @@ class DocumentPane:
         }
 
     def show(self, document: DocumentView | None) -> None:
-        """Bring the pane up to the document as the model has it."""
+        """Show ``document``, and read it again if it has a new version."""
         if document is None:
             self._document, self._asked = None, None
             self._view.clear()
@@ -94,12 +95,12 @@ class DocumentPane:
         self._screen.run_worker(work, group=group, exclusive=exclusive)
 
     async def _load(self) -> None:
-        """Read what was last asked for; what is asked meanwhile is read next, in one."""
+        """Read the requested version. Requests during a read are combined: only the last one is read."""
         try:
             while self._asked is not None and self._is_due:
                 self._is_due, started = False, time.monotonic()
                 await self._load_once(*self._asked)
-                # Half of the time is left to the keys: a long text takes a while to look through.
+                # Leave half of the time for keys, because long texts are slow to read.
                 await asyncio.sleep(time.monotonic() - started)
         finally:
             self._is_loading = False
@@ -138,11 +139,11 @@ class DocumentPane:
 
     def _show_scrubber(self, reading: DocumentSnapshot, newest: int) -> None:
         self._scrubber.show(reading.row, newest, self._mark())
-        # What can be done next is another thing in the past.
+        # The newest and earlier versions have different actions.
         self._screen.query_one(Footer).refresh()
 
     def _mark(self) -> Span:
-        """In a word, which version is shown."""
+        """Return a mark with a word: an earlier version, the newest version, or live."""
         texts = self._app.texts
         if not self.is_live:
             return Span(f"{'⏸' if self._timer is None else '▶'} {texts('documents.then')}", "warning")
@@ -161,28 +162,29 @@ class DocumentPane:
             self._asked = None
 
     def step(self, versions: int) -> None:
-        """Go so many versions forward, or back."""
+        """Go forward by this number of versions, or back if it is negative."""
         self._pause()
         self._go_to((self._at or self._newest) + versions)
 
     def leap(self, parts: int) -> None:
-        """Go so many twentieths of the history forward, or back."""
+        """Go forward by this number of twentieths of the history, or back if it is negative."""
         self.step(parts * max(1, self._newest // LEAP))
 
     def seek(self, share: float) -> None:
-        """Go to the version at that share of the history."""
+        """Go to the version at this share of the history, from 0 to 1."""
         self._pause()
         self._go_to(1 + round(share * (self._newest - 1)))
 
     def go_live(self) -> None:
-        """Show the newest version, and what comes."""
+        """Show the newest version, and follow new versions."""
         self._pause()
         self._at = None
         if self._live is not None and self._document and self._live.name == self._document.name:
             self._draw(self._live)
 
     def play_or_pause(self) -> None:
-        """Play the history from here on, from its beginning where it stands at its end; or stop."""
+        """Play the history from the shown version, or pause. Start at the first version if the newest one is
+        shown."""
         if self._timer is not None:
             self._pause()
             if self._shown is not None:
@@ -200,7 +202,7 @@ class DocumentPane:
         if self._at is None or not self._screen.is_in_front:
             return
         if self._shown is None or self._shown.version != self._at:
-            # What is played is seen: where it takes longer to read a version, the next one waits for it.
+            # Wait until the version is read and shown, so that slow reads skip no version.
             return
         ahead = max(1, round(self._newest / (PLAY_SECONDS * FRAMES)))
         if self._at + ahead >= self._newest:

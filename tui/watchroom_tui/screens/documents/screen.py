@@ -40,7 +40,7 @@ class DocumentsScreen(BaseScreen):
 
     @property
     def pane(self) -> DocumentPane:
-        """What is shown of the document under the cursor."""
+        """The pane with the document under the cursor."""
         if self._pane is None:
             view, scrubber = self.query_one("#document", TextPane), self.query_one(Scrubber)
             self._pane = DocumentPane(self, view, scrubber)
@@ -90,7 +90,7 @@ class DocumentsScreen(BaseScreen):
         self.pane.go_live()
 
     def mark_seen(self) -> bool:
-        """Mark the changes of the shown document as seen. They open no need."""
+        """Mark the changes of the shown document as seen. Changes of documents create no need."""
         self.pane.mark_seen()
         self.show_model(self.dashboard.model)
         return True

@@ -1,4 +1,4 @@
-"""The list of what differs from HEAD in the working trees, by file, agent or tree."""
+"""The list of files that differ from HEAD in the working trees, by file, agent or tree."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ GROUPINGS: Final[tuple[Grouping, ...]] = get_args(Grouping)
 class ChangeItem(NamedTuple):
     """A line of the list: a changed file, or the head of a group of files.
 
-    - ``group``: the name of the group that the line is in, empty without groups.
-    - ``file``: None in the head of a group.
-    - ``authors``: whose changes the line is about.
-    - ``files``: the number of files of a group.
+    - ``group``: the name of the line's group, empty without groups.
+    - ``file``: the changed file, None in the head of a group.
+    - ``authors``: the authors of the line's changes.
+    - ``files``: the number of files of the group, 0 for a file.
     """
 
     group: str
@@ -45,13 +45,13 @@ class ChangeItem(NamedTuple):
 
     @property
     def actors(self) -> list[str]:
-        """The agents and people whose changes the line is about."""
+        """The actors of the line's changes with the grade ``tool`` or ``window``."""
         named = (each.author for each in self.authors)
         return [each.actor for each in named if each.grade in ("tool", "window")]
 
 
 class ChangeList(ItemList[ChangeItem]):
-    """The files that differ from HEAD. A mark says which have a conflict, or would have one with another
+    """The files that differ from HEAD. A mark shows an open conflict, or a predicted conflict with another
     tree."""
 
     BINDINGS = [*bindings("list"), *bindings("changes")]  # noqa: RUF012  # as textual has it
@@ -82,15 +82,15 @@ class ChangeList(ItemList[ChangeItem]):
         files: Sequence[ChangedFile],
         predicted: Collection[tuple[str, str]] = (),
     ) -> None:
-        """Show ``files``, of ``trees``. ``predicted``: the trees and names of those that would conflict with
-        another tree."""
+        """Show ``files`` of ``trees``. ``predicted``: the tree and name of each file with a predicted
+        conflict with another tree."""
         self._predicted = predicted
         self._trees = {each.id: each for each in trees}
         self._files = files
         self._arrange_groups()
 
     def action_group(self) -> None:
-        """Group by file, agent, tree, and so on."""
+        """Switch to the next grouping: file, agent, tree, file again."""
         self._grouping = GROUPINGS[(GROUPINGS.index(self._grouping) + 1) % len(GROUPINGS)]
         self._arrange_groups()
         self._retitle()
@@ -126,12 +126,12 @@ class ChangeList(ItemList[ChangeItem]):
         return (item.group, item.file.tree, item.file.name) if item.file else (item.group,)
 
     def move_to_file(self, path: str) -> bool:
-        """Put the cursor on the file whose rows have ``path``; False if it does not differ from HEAD."""
+        """Put the cursor on the file with the row path ``path``. Return False if the list lacks the file."""
         found = next((each for each in self.items if each.file and each.file.head.path == path), None)
         return found is not None and self.move_to(self.item_key(found))
 
     def move_to_tree(self, tree: str) -> bool:
-        """Put the cursor on the first change in ``tree``; False if the list does not have the tree."""
+        """Put the cursor on the first change in ``tree``. Return False if the list lacks the tree."""
         mine = next((each for each in self.items if each.file and each.file.tree == tree), None)
         head = next((each for each in self.items if each.file is None and each.group == tree), None)
         found = mine or head
@@ -150,7 +150,7 @@ class ChangeList(ItemList[ChangeItem]):
         file = item.file
         authors = authors_line(item.authors)
         if self._grouping == "agent":
-            # The name stands above, and each file says how sure that is.
+            # The head of the group has the name, so that a file shows only the certainty.
             sign = "~ " if item.authors[0].author.grade == "window" else ""
             authors = [Span(sign + count_text(item.authors[0].added, item.authors[0].removed))]
         indent = "  " if item.group else " "
@@ -163,7 +163,7 @@ class ChangeList(ItemList[ChangeItem]):
         )
 
     def _mark(self, file: ChangedFile) -> Span:
-        """Return the sign of a conflict of ``file``: one that is open, or one with another tree."""
+        """Return the mark of an open or predicted conflict of ``file``, empty without a conflict."""
         if file.has_conflict:
             return Span("⚔", "error")
         return Span("⚔" if (file.tree, file.name) in self._predicted else "", "warning")

@@ -1,4 +1,4 @@
-"""The text or the difference of a file, with lines to comment on."""
+"""The text or the difference of a file, with commentable lines."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _ACTIONS: Final = ("comment", "mark_lines")
 
 
 class ChosenLines(NamedTuple):
-    """The lines that a person comments on, all of one text. ``comment``: the one to edit, None for a new
-    one."""
+    """The lines that a person comments on, all of the old text or all of the new text. ``comment``: the
+    comment to edit, None for a new comment."""
 
     lines: tuple[DrawnLine, ...]
     comment: TreeComment | None
 
 
 class ChangeView(TextPane):
-    """Shows a file. If its lines can be commented on, the cursor is on one of them.
+    """Shows a file. The cursor is on a line if lines can be commented on.
 
-    ``on_comment`` is called with the lines that a person comments on.
+    ``on_comment`` is called with the chosen lines when a person comments.
     """
 
     BINDINGS = bindings("line_comments")
@@ -46,7 +46,7 @@ class ChangeView(TextPane):
         super().__init__(title=title, empty=empty, id=id, classes=classes)
         self._on_comment = on_comment
         self._mark: int | None = None
-        """The row in which the marked lines begin."""
+        """The row where the mark was set, None without a mark."""
 
     @property
     def _commented(self) -> CommentedDrawing | None:
@@ -55,7 +55,7 @@ class ChangeView(TextPane):
 
     @property
     def line(self) -> DrawnLine | None:
-        """The line under the cursor; None if there is none."""
+        """The line under the cursor, None if there is no line."""
         drawing = self._commented
         return None if drawing is None or self._cursor is None else drawing.line_at(self._cursor)
 
@@ -65,19 +65,19 @@ class ChangeView(TextPane):
         return super().check_action(action, parameters)
 
     def action_mark_lines(self) -> None:
-        """Mark lines from the one under the cursor on; a second time takes the mark away."""
+        """Start to mark lines at the cursor, or remove the mark."""
         self._mark = self._cursor if self._mark is None else None
         self.refresh()
 
     def clear_mark(self) -> bool:
-        """Take the mark away; False if there is none."""
+        """Remove the mark. Return False if there is no mark."""
         had_mark = self._mark is not None
         self._mark = None
         self.refresh()
         return had_mark
 
     def action_comment(self) -> None:
-        """Comment on the line under the cursor or the marked ones, or edit the comment there."""
+        """Comment on the line under the cursor or on the marked lines, or edit the comment there."""
         drawing, cursor = self._commented, self._cursor
         if drawing is None or cursor is None:
             return

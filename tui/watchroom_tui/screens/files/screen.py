@@ -56,17 +56,17 @@ from watchroom_tui.widgets.item_list import ItemList
 from watchroom_tui.widgets.version_timeline import VersionTimeline, version_name
 
 SIDES_FROM: Final = 100
-"""From so many columns on, two versions can stand side by side."""
+"""Minimum width in columns to show two versions side by side."""
 
 PATIENCE: Final = 0.3
-"""After so many seconds without an answer, the pane says that it is being worked on."""
+"""Seconds before the pane reports that a slow read is in progress."""
 
 CHECKED_AT_ONCE: Final = 2_000_000
-"""So many bytes of versions are compared with their checksums before somebody else has a turn."""
+"""Size in bytes that ends a batch of checksum checks. Other work can run between batches."""
 
 
 class Shown(NamedTuple):
-    """What is asked of the lower pane: two versions or the authors of one."""
+    """The content of the lower pane: two versions, or the blame of one version."""
 
     row: int
     other: int | None
@@ -87,7 +87,7 @@ class FilesScreen(BaseScreen):
         self._blames = False
         self._shown_file: SharedFile | None = None
         self._client_file: ClientFile | None = None
-        """The file that is shown, if agents edited it by their clients' own tools."""
+        """The shown file if agents edited it with the tools of their clients, else None."""
         self._shown: Shown | None = None
         self._compared: Comparison | None = None
         self._wanted_seq: int | None = None
@@ -95,13 +95,13 @@ class FilesScreen(BaseScreen):
         self._checked: dict[int, str] = {}
         self._checked_files = False
         self._is_in_tree = False
-        """Whether the file that is shown is one of the changes since HEAD."""
+        """Whether the shown file is one of the changes since HEAD."""
         self._had_changes = False
         """Whether the changes were shown for the last model."""
         self._wanted_change = ""
-        """The path of the rows of a changed file to go to once the changes are loaded."""
+        """The row path of the changed file to go to once the changes are loaded."""
         self._wanted_tree = ""
-        """The id of a tree to whose first change to go then."""
+        """The id of the tree to go to once the changes are loaded."""
 
         self.changes = ChangeList(
             title="pane.changes", empty="empty.changes", id="changes", classes="pane -away"
@@ -125,7 +125,7 @@ class FilesScreen(BaseScreen):
             yield self.view
 
     def prepare(self) -> None:
-        # The changes come to the front where there is a repository.
+        # `_show_lists` brings the changes to the front in a repository.
         self._put_in_front(self.shared)
 
     def show_model(self, model: Model) -> None:
@@ -137,8 +137,8 @@ class FilesScreen(BaseScreen):
             self.check_versions(anew=True)
 
     def _show_lists(self, model: Model) -> None:
-        """Show the changes since HEAD in a repository, and the other files. An earlier moment has no HEAD:
-        then it shows the files of trees as they were."""
+        """Show the changes since HEAD in a repository, and the other files. Show the files of trees instead
+        of the changes at an earlier moment, which has no HEAD."""
         has_changes = bool(model.trees) and self.dashboard.is_live
         others: tuple[SharedFile | ClientFile, ...] = (*model.files, *model.client_files)
         self.shared.show(others if has_changes else (*model.tree_files, *others))
@@ -146,7 +146,7 @@ class FilesScreen(BaseScreen):
         self.changes.set_class(not has_changes, "-away")
         self.shared.set_class(has_changes and not others, "-away")
         if has_changes and not self._had_changes:
-            # The list was away when the screen chose what has the keys.
+            # The list was hidden when the screen chose the focus.
             self._put_in_front(self.changes)
             self.changes.focus()
         self._had_changes = has_changes
@@ -159,7 +159,7 @@ class FilesScreen(BaseScreen):
 
     @property
     def tree_pane(self) -> TreePane:
-        """What is shown in a repository."""
+        """The changes since HEAD and the selected file."""
         if self._tree_pane is None:
             self._tree_pane = TreePane(self.dashboard, self.changes, self.view)
         return self._tree_pane
@@ -174,7 +174,7 @@ class FilesScreen(BaseScreen):
             self._seek_change()
 
     def go_to_row(self, row: Row) -> None:
-        """To the file of ``row``, and to that row on its timeline."""
+        """Go to the file of ``row``, and to the row on the timeline of the file."""
         model = self.dashboard.model
         self._show_lists(model)
         if row.zone == REPO and self._had_changes:
@@ -182,7 +182,7 @@ class FilesScreen(BaseScreen):
             self._seek_change()
             return
         if not self.shared.move_to(row.path):
-            # Nothing was ever accepted under this name: there is the row alone.
+            # The file has no accepted version, so that only the row can be shown.
             self.app.push_screen(RowDialog(row))
             return
         self._wanted_seq = row.seq
@@ -191,7 +191,7 @@ class FilesScreen(BaseScreen):
         self.front(self.timeline)
 
     def _go_to_version(self, path: str, version: int) -> None:
-        """To a version that was committed just now: it may come only with the next model."""
+        """Go to a new version. It may be missing until the next model."""
         self._wanted_version = path, version
         self.front(self.timeline)
         self.show_model(self.dashboard.model)
@@ -218,7 +218,7 @@ class FilesScreen(BaseScreen):
         self._show_versions()
 
     def _seek_change(self) -> None:
-        """Go to the changed file or the tree that is wanted, once it is in the list."""
+        """Go to the wanted file or tree if it is in the list of changes."""
         is_found = bool(self._wanted_tree) and self.changes.move_to_tree(self._wanted_tree)
         if self._wanted_change and self.changes.move_to_file(self._wanted_change):
             is_found = True
@@ -232,7 +232,7 @@ class FilesScreen(BaseScreen):
     @on(ItemList.Highlighted, "#changes")
     def choose_change(self) -> None:
         self._show_versions()
-        # Other keys are possible.
+        # The available keys may differ for the new line.
         self.query_one(Footer).refresh()
 
     @on(ItemList.Opened, "#changes")
@@ -250,12 +250,12 @@ class FilesScreen(BaseScreen):
 
     @property
     def _change(self) -> ChangeItem | None:
-        """The line of the changes that the screen is about."""
+        """The selected line of the changes, None if the shown file is not one of the changes."""
         return self.changes.item if self._is_in_tree else None
 
     @property
     def _shows_change(self) -> bool:
-        """Whether the right pane has the changed file itself, and not one of its versions."""
+        """Whether the right pane shows the changed file, not one of its versions."""
         return self._is_in_tree and self.focused is not self.timeline
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -267,7 +267,7 @@ class FilesScreen(BaseScreen):
         of_changes = {"commit_agent", "open_file", "message"}
         if action in of_changes:
             return self._change is not None
-        # Versions of files in trees are brought back by taking work back; and only versions are marked.
+        # Files in trees are restored by reverting work, not by rollback. Only versions can be marked.
         return not (self._is_in_tree and (action == "rollback" or (action == "mark" and self._shows_change)))
 
     @on(ItemList.Highlighted, "#versions")
@@ -283,7 +283,7 @@ class FilesScreen(BaseScreen):
         self.front(self.view)
 
     def action_mark(self) -> None:
-        """Mark the version under the cursor; a second time takes the mark away."""
+        """Mark the version under the cursor, or remove the mark."""
         self.timeline.flip_mark()
         self._show_row()
 
@@ -346,7 +346,7 @@ class FilesScreen(BaseScreen):
             self.load_versions(file)
 
     def _chosen_file(self) -> SharedFile | ClientFile | None:
-        """The file under the cursor of the list that the screen is about."""
+        """Return the file under the cursor of the changes or of the shared files, None without a file."""
         if not self._is_in_tree:
             return self.shared.item
         change = self.changes.item
@@ -354,7 +354,7 @@ class FilesScreen(BaseScreen):
             return None
         head = change.file.head
         known = self._shown_file
-        # The same object while it is the same version.
+        # Return the same object for the same version, so that the versions are not loaded again.
         if known is not None and known.head == head:
             return known
         return SharedFile(head.path, head)
@@ -399,13 +399,13 @@ class FilesScreen(BaseScreen):
 
     @work(exclusive=True, group="check")
     async def check_versions(self, *, anew: bool) -> None:
-        """Compare the versions with their checksums, a few at a time; ``anew``: also those that were."""
+        """Compare the versions with their checksums in batches. ``anew``: also check versions again."""
         app, texts = self.dashboard, self.dashboard.texts
         workspace = app.workspace if app.is_live else None
         if anew:
             self._checked = {}
             self._checked_files = workspace is not None
-        # What is done stays, should this be stopped for a newer version's sake.
+        # Keep the results if a newer version cancels this worker.
         checked = self._checked
         waiting = [row for row in self.timeline.items if row.version is not None and row.seq not in checked]
         while waiting:
@@ -422,7 +422,7 @@ class FilesScreen(BaseScreen):
             self.timeline.show_broken({seq: what for seq, what in checked.items() if what})
 
     def _show_row(self) -> None:
-        """Bring the lower pane to what the cursor, the mark and the keys ask for."""
+        """Update the lower pane for the cursor, the mark and the chosen form."""
         if self._shows_change:
             if self.changes.item is not None and self.changes.item.file is not None:
                 self._shown = None
@@ -431,7 +431,7 @@ class FilesScreen(BaseScreen):
         row, file = self.timeline.item, self._shown_file
         if row is None or file is None:
             return
-        # None: it is compared with the version that it started from.
+        # None: compare the version with its base.
         other = self.timeline.compared or (file.head if self._to_current else None)
         wanted = Shown(row.seq, None if other is None or self._blames else other.seq, self._blames)
         if wanted != self._shown:
@@ -466,17 +466,17 @@ class FilesScreen(BaseScreen):
         return self._wants_sides and not self._blames and self.app.size.width >= SIDES_FROM
 
     def _arrange(self) -> None:
-        """Give the lower pane the whole width while two versions stand side by side."""
+        """Arrange the panes for two versions side by side, or for one column."""
         self._body.set_class(self._has_sides(), "-sides")
 
     @work(exclusive=True, group="draw")
     async def draw_comparison(self) -> None:
-        """Lay out what was compared last."""
+        """Draw the last comparison."""
         sides, compared = self._has_sides(), self._compared
         self._arrange()
         if compared is None:
             return
-        # Thousands of changes take a while, even to be counted.
+        # In a thread: even counting thousands of changes is slow.
         drawing = await asyncio.to_thread(DiffDrawing, compared.diff, side_by_side=sides)
         if compared is not self._compared:
             return
@@ -516,11 +516,11 @@ class FilesScreen(BaseScreen):
 
     @contextmanager
     def _at_work_on(self, row: Row) -> Iterator[None]:
-        """Say so, if it takes long."""
+        """Report a read in progress after `PATIENCE` seconds."""
         is_done = False
 
         def say() -> None:
-            # A timer that ran out may be heard only after what it waited for is there.
+            # The callback of an expired timer may run only after the read is done.
             if not is_done:
                 self._say(row, "files.working")
 
@@ -532,24 +532,24 @@ class FilesScreen(BaseScreen):
             timer.stop()
 
     def _say(self, row: Row, key: str) -> None:
-        """Show a sentence about a version in place of its text."""
+        """Show a message about a version in place of its text."""
         text = self.dashboard.texts(key, version=version_name(row))
         self._compared = None
         self.view.show_notice(key, [[], [Span(" "), Span(text, "dim")]], title=self._title(version_name(row)))
 
     def _title(self, what: str) -> str:
-        """The file's name before ``what``, as much of it as there is space for."""
+        """Return a title of the file's path, cut to the space, and ``what``."""
         file = self._shown_file
         return self._path_title(path_of(file.head) if file is not None else "", what)
 
     def _path_title(self, path: str, what: str) -> str:
         path = sanitize(path)
-        # A pane that waits behind another has no size yet.
+        # A pane behind another pane has no size yet.
         space = (self.view.size.width or self.app.size.width) - cell_len(what) - 8
         return f"{path if cell_len(path) <= space else fit_path(path, max(8, space))}  {what}"
 
     async def action_settle(self) -> None:
-        """Go to the merge of the refused write under the cursor, or of the newest open one of the file."""
+        """Open the merge of the selected actor's conflict in the file, or of the newest conflict."""
         app, row, file = self.dashboard, self.timeline.item, self._shown_file
         mine = [] if file is None else app.model.conflicts_of(file.head)
         chosen = next((each for each in mine if row is not None and each.actor == row.actor), None)
@@ -559,12 +559,12 @@ class FilesScreen(BaseScreen):
             app.show_message(app.texts("files.no_conflict"))
 
     def action_commit_agent(self) -> None:
-        """Commit the work of the agent of the change under the cursor, apart from that of others."""
+        """Commit the work of the selected change's agent, without the work of others."""
         app, change = self.dashboard, self._change
         trees = {each.id: each for each in app.model.trees}
         tree = None if change is None else trees.get(change.file.tree if change.file else change.group)
         if change is not None and tree is None and trees:
-            # The head of an agent's group: the first of its files says which tree.
+            # The head of an agent's group has no tree; take the tree of its first file.
             inside = (each.file for each in self.changes.items if each.file and each.group == change.group)
             tree = next((trees.get(each.tree) for each in inside), None)
         if change is None or tree is None:
@@ -582,7 +582,7 @@ class FilesScreen(BaseScreen):
         app.run_worker(commit_agent(app, tree, agents, chosen), group="commit_agent", exclusive=True)
 
     def _show_comments(self) -> None:
-        """Draw the file anew if its comments have changed."""
+        """Draw the file again if its comments have changed."""
         change = self._change
         file = change.file if change is not None and self._shows_change else None
         if file is not None and not self.tree_pane.has_shown_comments(file):
@@ -590,7 +590,7 @@ class FilesScreen(BaseScreen):
 
     @property
     def _agent(self) -> str:
-        """The agent that wrote the line under the cursor, else that of the change; empty if there is none."""
+        """The agent that wrote the line under the cursor, else the first agent of the change, else empty."""
         change = self._change
         line = self.view.line if self.focused is self.view else None
         agents = (
@@ -601,7 +601,7 @@ class FilesScreen(BaseScreen):
         return self.tree_pane.find_agent(line) or next(iter(agents), "")
 
     def _comment(self, chosen: ChosenLines) -> None:
-        """Have the person comment on lines of the changed file, or edit a comment."""
+        """Let the person comment on lines of the changed file, or edit a comment."""
         app, change = self.dashboard, self._change
         if not app.can_act:
             app.explain_read_only()
@@ -615,14 +615,14 @@ class FilesScreen(BaseScreen):
             app.open_editor(partial(comments.write, change.file, agent, chosen.lines))
 
     def action_message(self) -> None:
-        """Send the comments on the changes of the agent, else have the person write to it."""
+        """Send the unsent comments to the agent. If there are none, let the person write to it."""
         if self._agent:
             AgentActions(self.dashboard).send_comments_or_write(self._agent)
         else:
             self.dashboard.show_message(self.dashboard.texts("change_comments.nobody"), "warning")
 
     def action_show_terminal(self) -> None:
-        """Show the terminal of the agent of the change."""
+        """Show the terminal of the change's agent."""
         AgentActions(self.dashboard).show_terminal(self._agent)
 
     def cancel_mode(self) -> bool:
@@ -637,7 +637,7 @@ class FilesScreen(BaseScreen):
             await edit_file(self.dashboard, f"{tree.folder}/{change.file.name}")
 
     def action_revert_work(self) -> None:
-        """Take back what the agent of the version did from then on, or a revert."""
+        """Revert the agent's work, or a revert, from the selected change or version."""
         if self._shows_change:
             change = self._change
             if change is not None and change.actors:
@@ -648,7 +648,7 @@ class FilesScreen(BaseScreen):
             ask_to_revert_row(self.dashboard, self.timeline.item)
 
     def action_rollback(self) -> None:
-        """Bring the chosen version back, after showing what that changes."""
+        """Restore the selected version after a confirmation that shows the changes."""
         row, file = self.timeline.item, self._shown_file
         if row is not None and file is not None:
             ask_to_restore(self.dashboard, row, file.head)

@@ -1,4 +1,4 @@
-"""The list of collaborative files."""
+"""The list of shared files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from watchroom_tui.widgets.item_list import ItemList
 
 
 class SharedFileList(ItemList[SharedFile | ClientFile]):
-    """Collaborative files by path, then the files that agents edited with their clients' own tools."""
+    """Shared files by path, then the files that agents edited with the tools of their clients."""
 
     COLUMNS: ClassVar = (
         Column(least=12, cut="middle", grows=True),

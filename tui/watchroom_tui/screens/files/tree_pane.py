@@ -1,4 +1,4 @@
-"""What the files screen shows in a repository: the changes since HEAD, and the chosen file."""
+"""The part of the files screen for a repository: the changes since HEAD, and the selected file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Shown: TypeAlias = Literal["authors", "text", "difference"]
 _PAUSE: Final = 0.2
-"""Seconds between two looks at the changes, while rows come one after the other."""
+"""Minimum number of seconds between two loads of the changes while new rows arrive."""
 _PAUSE_AFTER_ERROR: Final = 2.0
 
 
@@ -45,13 +45,13 @@ class TreePane:
         self._seen: object = None
         self._is_loading = False
         self._read: FileText | None = None
-        """The file that is shown."""
+        """The text of the shown file."""
         self._comments: Sequence[TreeComment] = ()
-        """The comments on it that are shown."""
+        """The shown comments on the file."""
         self.shown: Shown = "authors"
 
     def is_outdated(self, model: Model) -> bool:
-        """Return whether the changes have to be loaded again for ``model``, and note that they will be."""
+        """Return whether the changes must be loaded again for ``model``. Record the model."""
         seen = (model.trees, model.tree_files, model.predictions)
         if self._seen is not None and self._seen == seen:
             return False
@@ -59,7 +59,7 @@ class TreePane:
         return not self._is_loading
 
     async def load_changes(self, on_loaded: Callable[[], object]) -> None:
-        """Load the changes, and again while the model changes meanwhile. Call ``on_loaded`` each time."""
+        """Load the changes. Repeat while the model changes. Call ``on_loaded`` after each load."""
         self._is_loading = True
         try:
             loaded: object = None
@@ -70,7 +70,7 @@ class TreePane:
                 try:
                     files = await asyncio.to_thread(self._read_changes, model, conflicts)
                 except (WatchroomError, OSError):
-                    # Git is busy, or the journal's server does not answer, which the header says.
+                    # Git is busy, or the journal's server does not answer. The header reports the latter.
                     loaded = None
                     await asyncio.sleep(_PAUSE_AFTER_ERROR)
                     continue
@@ -92,14 +92,14 @@ class TreePane:
 
     def _open(self, journal: Journal) -> TreeReader:
         if self._reader is None:
-            # It knows git, which takes a while to load.
+            # Imported late: the git code is slow to load.
             from watchroom.features.trees.reads import TreeReader
 
             self._reader = TreeReader(journal)
         return self._reader
 
     async def show_file(self, file: ChangedFile, *, side_by_side: bool) -> None:
-        """Show ``file`` as `shown` says."""
+        """Show ``file`` in the form `shown`."""
         try:
             read = await asyncio.to_thread(self._read_file, file)
         except (WatchroomError, OSError) as error:
@@ -130,7 +130,7 @@ class TreePane:
         comments = self._comments
 
         def draw() -> CommentedDrawing:
-            # Slow to load, and only needed for a difference.
+            # Imported late: slow to load, and only needed for a difference.
             from watchroom.algorithms.merge import split_lines
 
             before, after = split_lines(old), split_lines(new)
@@ -143,23 +143,23 @@ class TreePane:
         self._view.show_drawing((file.tree, file.name, "difference"), drawing, title=title, with_cursor=True)
 
     def comments_on(self, file: ChangedFile) -> Sequence[TreeComment]:
-        """The comments on lines of ``file``."""
+        """Return the comments on lines of ``file``."""
         tree, path = split_repo_path(file.head.path)
         return [each for each in self._app.model.comments if (each.tree, each.path) == (tree, path)]
 
     def has_shown_comments(self, file: ChangedFile) -> bool:
-        """Whether the comments on ``file`` are shown as they are now."""
+        """Return whether the shown comments are the current comments on ``file``."""
         return [*self._comments] == [*self.comments_on(file)]
 
     def find_agent(self, line: DrawnLine | None) -> str:
-        """The agent that wrote ``line`` of the file that is shown; empty if no agent did."""
+        """Return the agent that wrote ``line`` of the shown file, empty if no agent did."""
         if line is None or line.is_old or self._read is None or line.at >= len(self._read.lines):
             return ""
         author = self._read.lines[line.at].author
         return author.actor if is_by_agent(author) else ""
 
     def _shown_text(self) -> str:
-        """What is shown of the file, and how many comments on it were not sent."""
+        """Return the shown form of the file, and the number of unsent comments on it."""
         texts = self._app.texts
         shown = texts(f"changes.shown.{self.shown}")
         unsent = sum(not each.sent for each in self._comments)

@@ -1,4 +1,4 @@
-"""The list of handoffs with how far each got."""
+"""The list of handoffs with their progress."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MARKS: Final = {
 
 
 class DeliveryList(ItemList[Delivery]):
-    """Newest first; where ``open_only``, those that are not acknowledged."""
+    """Handoffs, newest first. ``open_only``: whether acknowledged handoffs are left out."""
 
     COLUMNS: ClassVar = (
         Column(least=2),
@@ -61,7 +61,7 @@ class DeliveryList(ItemList[Delivery]):
 
 
 def state_of(delivery: Delivery) -> Literal["waiting", "read", "acknowledged"]:
-    """How far a handoff got: nobody read it yet, its receiver read it, or confirmed it."""
+    """Return the progress of a handoff. It is ``waiting`` until its receiver reads it."""
     if delivery.acknowledged is not None:
         return "acknowledged"
     return "read" if delivery.read else "waiting"

@@ -1,4 +1,4 @@
-"""The handoffs screen: who handed which file to whom, how far it got, and its content."""
+"""The handoffs screen: the list of handoffs, and the content of the selected handoff."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class HandoffsScreen(BaseScreen):
 
 
 def _said(delivery: Delivery) -> list[Line]:
-    """What the sender said of it, and the receiver."""
+    """Return lines with the sender's message and the receiver's acknowledgement, if it exists."""
     row, answer = delivery.row, delivery.acknowledged
     lines: list[Line] = [
         [

@@ -1,4 +1,4 @@
-"""A merge in progress: its rows and decisions. It outlives the screen that shows it."""
+"""A merge in progress: its rows and decisions. A draft outlives its screen."""
 
 from __future__ import annotations
 
@@ -33,9 +33,13 @@ from watchroom_tui.worker.process import WorkerProcess
 
 
 class MergeSides(NamedTuple):
-    """The rows whose texts are merged: the version that the incoming text started from (None: from nothing),
-    the one that stands (None: nothing does), and the refused write or the edit made by hand; ``reverter`` is
-    who made the revert that left the incoming text, empty where none did."""
+    """The rows whose texts are merged.
+
+    - ``base``: the version that the incoming text started from, None if it started from nothing.
+    - ``current``: the current version, None if there is none.
+    - ``incoming``: the refused write or the external edit.
+    - ``reverter``: the actor of the revert that left the incoming text, empty if no revert did.
+    """
 
     base: Row | None
     current: Row | None
@@ -43,59 +47,59 @@ class MergeSides(NamedTuple):
     reverter: str = ""
 
     def name_incoming(self, texts: Catalogue) -> str:
-        """In whose name the incoming text is. Not safe yet."""
+        """Return the name to show for the incoming text: a reverter, a branch or an actor. Not sanitized."""
         if self.reverter:
             return texts("merge.reverter", who=self.reverter)
         return side_of(self.incoming) or self.incoming.actor
 
     @property
     def version(self) -> int:
-        """The version that stands, 0 if none does."""
+        """The number of the current version, 0 if there is none."""
         return (self.current.version or 0) if self.current else 0
 
     @property
     def is_deletion(self) -> bool:
-        """Whether the file was deleted by hand."""
+        """Whether the incoming edit is external and deletes the file."""
         return self.is_outside and self.incoming.sha256 is None
 
     @property
     def is_no_text(self) -> bool:
-        """Whether what was written by hand is no text, or too long, and so is not in the journal."""
+        """Whether the journal lacks the content of the external edit because it is binary or too large."""
         return self.is_outside and self.incoming.error in (NotText.code, TooLarge.code)
 
     @property
     def is_own(self) -> bool:
-        """Whether a person wrote the incoming text: nobody but them can settle what it collided with."""
+        """Whether a person wrote the incoming text. Only that person can settle its conflict."""
         return self.incoming.actor.startswith(HUMAN_PREFIX)
 
     @property
     def is_outside(self) -> bool:
-        """Whether the incoming text is an edit made by hand."""
+        """Whether the incoming text is an external edit."""
         return self.incoming.actor == OUTSIDE
 
 
 class MergeDraft:
-    """One merge and how it goes on. Use `load_merge` to make one."""
+    """One merge and its progress. Use `load_merge` to create a draft."""
 
     def __init__(self, sides: MergeSides, state: MergeState, styles: MergedStyles) -> None:
         self.sides = sides
         self.state = state
         self.styles = styles
-        """The styles of the texts, of which the regions are in normal form if they differ."""
+        """The styles of the texts. If the styles differ, the regions are in normal form."""
         self.newest = sides.incoming.seq
-        """The newest row of the conflict that the person was told of."""
+        """The newest row of the conflict that was reported to the person."""
         self.is_settled = False
-        """Whether someone else has settled the conflict meanwhile."""
+        """Whether someone else has settled the conflict."""
         self.is_editing = False
-        """Whether the person is writing in the result right now."""
+        """Whether the person is editing the result."""
         self.is_committing = False
-        """Whether the person has agreed to an end, and it is being carried out."""
+        """Whether a call that the person confirmed (commit, dismiss or revert) is running."""
         self.is_done = False
-        """Whether the person has settled it."""
+        """Whether the person has settled the conflict."""
         self._catching_up = asyncio.Lock()
 
     async def catch_up(self, journal: Journal, process: WorkerProcess) -> bool:
-        """Merge in the version that stands by now, keeping what was decided; False if it is the same."""
+        """Merge in the current version and keep the decisions. Return False if the version is unchanged."""
         async with self._catching_up:
             head, text = await asyncio.to_thread(_read_current, journal, self.sides.incoming)
             if head == self.sides.current:
@@ -124,28 +128,28 @@ class MergeDraft:
             return True
 
     def result(self) -> str:
-        """The text that was decided on, in the merged style. Raises ValueError while a region is open."""
+        """Return the resolved text in the merged style. Raise ValueError if a region is open."""
         return self.styles.apply(join_regions(self.state.regions))
 
     @property
     def changes_style(self) -> bool:
-        """Whether the result has another style than the version that stands."""
+        """Whether the style of the result differs from the style of the current version."""
         return self.styles.merged.differs_from(self.styles.current)
 
     @property
     def is_catching_up(self) -> bool:
-        """Whether a newer version is being merged in right now."""
+        """Whether a newer version is being merged in."""
         return self._catching_up.locked()
 
     def find_conflict(self, conflicts: Iterable[ConflictView]) -> ConflictView | None:
-        """The conflict that this would settle, if it is still open."""
+        """Return the conflict that this merge settles, None if it is no longer open."""
         row = self.sides.incoming
         mine = (row.zone, row.path, writer_of(row))
         found = (each for each in conflicts if (each.zone, each.path, writer_of(each.row)) == mine)
         return next(found, None)
 
     def has_decisions(self, conflicts: Iterable[ConflictView]) -> bool:
-        """Whether something would be gone if this were dropped while ``conflicts`` are open."""
+        """Return whether dropping the draft would lose work while ``conflicts`` are open."""
         if self.is_settled or self.is_committing or self.is_done:
             return False
         if self.sides.is_own:
@@ -154,23 +158,23 @@ class MergeDraft:
         return is_begun and self.find_conflict(conflicts) is not None
 
     def is_unsaved(self, model: Model) -> bool:
-        """Whether decisions would be lost if this were dropped."""
+        """Return whether dropping the draft would lose decisions."""
         return self.has_decisions(model.conflicts)
 
     @property
     def label(self) -> str:
-        """The path that is merged."""
+        """The path of the merged file."""
         row = self.sides.incoming
         return path_of(row) if row.zone == "repo" else row.path
 
     @property
     def left(self) -> int:
-        """How many regions are left to decide."""
+        """The number of open regions."""
         return len(find_open_regions(self.state.regions))
 
 
 async def load_merge(journal: Journal, process: WorkerProcess, row: Row) -> MergeDraft:
-    """Begin the merge of what ``row`` wanted to write with what stands in its place."""
+    """Return a new draft that merges the text of ``row`` with the current version."""
     merge = await asyncio.to_thread(read_merge, journal, row)
     texts = (merge.base_text, merge.current_text, merge.incoming_text)
     styles = merge_styles(*texts)

@@ -1,4 +1,4 @@
-"""How far the panes of a merge scroll: how high its regions stand, and how wide their lines are. Pure."""
+"""The scroll sizes of the panes of a merge: the rows of its regions and the width of their lines. Pure."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.screens.merge.state import RegionLayout, result_layout, side_by_side_layout
 
 MEASURED: Final = 2000
-"""So many lines are measured to know how far there is to scroll sideways."""
+"""Maximum number of lines measured for the horizontal scroll size."""
 
 
 class RegionMeasures:
-    """The measures of the regions that were taken in last, for all panes."""
+    """The measures of the regions that were measured last, for all panes."""
 
     def __init__(self) -> None:
         self.regions: Regions = ()
         self.longest = 0
-        """How many cells the longest line of any text takes, of so many lines as are measured."""
+        """The width in cells of the longest measured line."""
         self.sides = RegionLayout(())
-        """Where the regions stand in the texts beside each other. The same object until that changes."""
+        """The rows of the regions in the side panes. The same object until they change."""
         self.result = RegionLayout(())
-        """Where they stand in the result."""
+        """The rows of the regions in the result."""
 
     def measure(self, regions: Regions) -> None:
-        """Measure ``regions``; where choices were made, only what they changed is read."""
+        """Measure ``regions``. Only changed regions are read if the number of regions is unchanged."""
         if regions is self.regions:
             return
         before, self.regions = self.regions, regions
@@ -45,7 +45,7 @@ class RegionMeasures:
 
     @property
     def widest_change(self) -> int:
-        """How many cells the longest line takes that differs between the texts, as far as it is measured."""
+        """The width in cells of the longest measured line in the regions that differ between the texts."""
         return _widest_line(each for each in self.regions if each.kind != "unchanged")
 
 

@@ -1,4 +1,4 @@
-"""The panes of a merge: base, current and incoming beside each other, and the result below. They scroll
+"""The panes of a merge: base, current and incoming side by side, and the result below. All panes scroll
 together."""
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class RegionPane(TextPane):
     def __init__(self, *, id: str, classes: str = "pane") -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
         self.others: Sequence[RegionPane] = ()
-        """The panes that scroll with this one, without a message, which would come a frame later."""
+        """The panes that scroll with this one. Calls are direct: a message would arrive a frame later."""
         self._regions: Regions = ()
         self._layout = RegionLayout(())
         self._at = 0
@@ -43,7 +43,7 @@ class RegionPane(TextPane):
         """Called before the person scrolls this pane."""
         self._follows = False
         self._to_reveal: int | None = None
-        """The region to show when the pane has a size."""
+        """The region to show as soon as the pane has a size."""
         self._named = ""
 
     @abstractmethod
@@ -51,7 +51,7 @@ class RegionPane(TextPane):
         """Return the drawing of this text. ``at``: the current region."""
 
     def show(self, measures: RegionMeasures, at: int) -> None:
-        """Show the measured regions. ``at``: the current one."""
+        """Show the measured regions. ``at``: the current region."""
         if measures.regions is self._regions and at == self._at:
             return
         is_first = not self._regions
@@ -63,7 +63,7 @@ class RegionPane(TextPane):
             self.reveal(at)
 
     def set_title(self, title: str) -> None:
-        """Show ``title``, which is sanitized here."""
+        """Show ``title``. This method sanitizes it."""
         self._named = title
         self._entitle(title)
 
@@ -90,17 +90,17 @@ class RegionPane(TextPane):
             self.reveal(region)
 
     def forget_reveal(self) -> None:
-        """Stay at the person's scroll position, also if the pane has no size yet."""
+        """Cancel a pending reveal, so that the pane stays at the person's scroll position."""
         self._to_reveal = None
 
     @property
     def place(self) -> tuple[int, int]:
-        """The region at the top, and the number of its rows above."""
+        """The region at the top of the pane, and the number of its rows above the top."""
         return self._layout.at(min(int(self.scroll_offset.y), max(0, self._layout.rows - 1)))
 
     def follow(self, other: RegionPane) -> None:
-        """Scroll to the place of another pane, and to the ends if it is there, because it may be higher or
-        wider."""
+        """Scroll to the place of ``other``. Scroll to an end if ``other`` is at that end, because the pane
+        sizes may differ."""
         region, rows_above = other.place
         y = self._layout.start(region) + min(rows_above, self._layout.height(region) - 1)
         x = other.scroll_offset.x
@@ -153,7 +153,7 @@ class RegionPane(TextPane):
 
 
 class SidePane(RegionPane):
-    """The base, the current text or the incoming one."""
+    """The base text, the current text or the incoming text."""
 
     def __init__(self, side: Side) -> None:
         super().__init__(id=side)

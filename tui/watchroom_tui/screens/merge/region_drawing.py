@@ -1,4 +1,4 @@
-"""The texts of a merge as rows, region by region. Words are compared in the visible lines only. Pure."""
+"""The texts of a merge as rows, region by region. Only visible lines are compared word by word. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from watchroom_tui.screens.merge.state import RegionLayout, is_included
 Side: TypeAlias = Literal["base", "current", "incoming"]
 
 COMPARED: Final = 200
-"""Max lines of each side whose ends are compared."""
+"""Maximum number of lines of each side whose line ends are compared."""
 
 OFFERED: Final = ("take_current", "take_incoming", "take_both", "take_neither", "edit")
 """The actions that an open region offers."""
@@ -76,7 +76,7 @@ class RegionDrawing(Drawing):
 
 
 class SideDrawing(RegionDrawing):
-    """The base, the current text or the incoming one."""
+    """The base text, the current text or the incoming text."""
 
     def __init__(self, measures: RegionMeasures, at: int, side: Side) -> None:
         self._side: Side = side
@@ -137,8 +137,8 @@ class ResultDrawing(RegionDrawing):
 
 
 def _end_of(line: str, region: Region) -> Span:
-    """Return a mark for the end of the line, empty if all sides end their lines alike. The end may be the
-    only difference."""
+    """Return a mark for the end of the line, empty if all sides use the same line ends. The line end may be
+    the only difference."""
     sides = [side[:COMPARED] for side in (region.base, region.current, region.incoming)]
     if len({_ending(each) for side in sides for each in side}) < 2:
         return Span("")
@@ -152,7 +152,7 @@ def _ending(line: str) -> str:
 
 
 def marked_words(old: str, new: str) -> Iterator[Span]:
-    """Yield ``new`` with the words marked that ``old`` lacks."""
+    """Yield the spans of ``new``. Mark the words that ``old`` lacks."""
     at = 0
     for start, end in [*find_changed_words(old, new), (len(new), len(new))]:
         for text, style in ((new[at:start], ""), (new[start:end], "added-word")):

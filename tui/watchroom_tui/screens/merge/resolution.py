@@ -1,4 +1,4 @@
-"""Resolve a conflict: commit, dismiss or revert, each after a question."""
+"""Resolve a conflict: commit, dismiss or revert, each after a confirmation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_MESSAGE: Final = 2000
 
 
 class ConflictResolution:
-    """The ends of the merge that ``screen`` shows; ``go_to_open`` puts its cursor on what is left."""
+    """Settles the merge of ``screen``. ``go_to_open`` moves the cursor to the first open region."""
 
     def __init__(self, screen: BaseScreen, draft: MergeDraft, go_to_open: Callable[[], None]) -> None:
         self._screen = screen
@@ -34,12 +34,12 @@ class ConflictResolution:
         self._go_to_open = go_to_open
 
     async def preview(self) -> None:
-        """Show what a commit would change."""
+        """Show the changes of a commit."""
         title = f"{self._title()} · {self._texts('help.close')}"
         await self._app.push_screen(PreviewDialog(await self._changes(), title))
 
     async def commit(self) -> None:
-        """Commit the result as the next version, if nothing is open and the person agrees."""
+        """Commit the result as the next version if no region is open and the person confirms."""
         draft, app = self._draft, self._app
         if not self._is_open_conflict():
             return
@@ -90,7 +90,7 @@ class ConflictResolution:
         )
 
     async def dismiss(self) -> None:
-        """Leave everything as it stands; the refused write stays in the journal."""
+        """Dismiss the conflict and keep the current version. The refused write stays in the journal."""
         row = self._draft.sides.incoming
         if self._draft.sides.is_outside:
             await self.revert()
@@ -103,7 +103,7 @@ class ConflictResolution:
             self._end("dismiss_conflict", "merge.dismissed", "", conflict=row.seq)
 
     async def revert(self) -> None:
-        """Put the file back as the journal has it, where it was changed by hand."""
+        """Restore the file from the journal if the incoming edit is external."""
         row = self._draft.sides.incoming
         if not self._draft.sides.is_outside:
             self._tell("merge.nothing_to_revert")
@@ -111,11 +111,11 @@ class ConflictResolution:
             self._end("revert_outside_edit", "merge.reverted", "", filepath=row.path, conflict=row.seq)
 
     def _proposed_message(self, taken: Mapping[ChoiceKind, int]) -> str:
-        """Return the proposed message: how many changes were taken from whom."""
+        """Return the proposed message: the number of changes taken from each side."""
         return sanitize(self._texts("merge.proposed", taken=self._taken_text(taken)))[:MOST_MESSAGE]
 
     def _taken_text(self, taken: Mapping[ChoiceKind, int]) -> str:
-        """How many changes were taken from whom. Not safe yet."""
+        """Return a phrase with the number of changes taken from each side. Not sanitized."""
         sides, texts = self._draft.sides, self._texts
         current = sides.current.actor if sides.current else ""
         named = [
@@ -126,7 +126,7 @@ class ConflictResolution:
         return texts("merge.taken.separator").join(named) or texts("merge.taken.none")
 
     async def _changes(self) -> DiffDrawing:
-        """From the version that stands to the result so far."""
+        """Return the difference from the current version to the result so far."""
         regions = self._draft.state.regions
 
         def compare() -> DiffDrawing:
@@ -143,13 +143,13 @@ class ConflictResolution:
         return f"{title} · {styles.current.describe(texts)} → {styles.merged.describe(texts)}"
 
     def _say_no_text(self) -> None:
-        """There is nothing to take over; an empty file is not what was meant."""
+        """Report that there is no text to commit. An empty file is never the intent."""
         sides = self._draft.sides
         key = "merge.deleted" if sides.is_deletion else "merge.no_text"
         self._app.show_message(self._texts(key, path=self._draft.label), "warning")
 
     def _is_open_conflict(self) -> bool:
-        """Whether the conflict is still open; says so if it is not."""
+        """Return whether the conflict is still open. Show a message if it is not."""
         if self._draft.is_settled:
             row = self._draft.sides.incoming
             self._app.show_message(
@@ -175,7 +175,7 @@ class ConflictResolution:
         return await self._screen.app.push_screen_wait(ConfirmDialog(title, question))
 
     def _end(self, tool: str, key: str, taken: str, **arguments: Json) -> None:
-        """Call ``tool``, and say ``key`` when it has done, with what was ``taken``."""
+        """Call ``tool``. On success, show the message ``key`` with the phrase ``taken``."""
         self._draft.is_committing = True
         answer = self._app.act(tool, arguments)
         self._app.run_worker(self._report_result(answer, key, taken), group="ending")
@@ -203,7 +203,7 @@ class ConflictResolution:
             self._tell("merge.not_committed")
         else:
             app.show_failure(answer)
-        # What came meanwhile, this end included, has waited for it.
+        # Show the newest model, because the screen ignored models during the call.
         app.show_model()
 
     def _tell(self, key: str, **values: int) -> None:
@@ -211,7 +211,7 @@ class ConflictResolution:
 
 
 def _decided(draft: MergeDraft) -> tuple[str, bool, Mapping[ChoiceKind, int]]:
-    """The text that was decided on, whether it is what stands, and how many changes were taken from whom."""
+    """Return the resolved text, whether it is the current text, and the number of changes of each choice."""
     regions = draft.state.regions
     is_current = not draft.changes_style and join_regions(regions) == join_current(regions)
     return draft.result(), is_current, count_choices(regions)

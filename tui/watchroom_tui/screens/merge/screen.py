@@ -1,4 +1,4 @@
-"""The merge screen: merge a refused write, or an edit made by hand, with the current version."""
+"""The merge screen: merge a refused write or an external edit with the current version."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ from watchroom_tui.widgets.frame import Footer
 from watchroom_tui.widgets.line_widget import content
 
 EDITED_LINES: Final = 300
-"""So many lines around a region are given to the editor: it is slow with many more."""
+"""Maximum number of lines that the editor opens around a region. The editor is slow with many more."""
 
 
 FRAME: Final = 2
-"""So many columns does the frame of a pane take."""
+"""The width in columns of the frame of a pane."""
 
 DECIDING: Final = ("take", "whole_file", "undo", "redo")
 """The actions that change the regions."""
 
 
 class MergeScreen(BaseScreen):
-    """Lies over the screen that it was opened from. What is decided stays when it is left."""
+    """The merge of one conflict, over the previous screen. Decisions are kept when the screen closes."""
 
     CSS_PATH = "merge.tcss"
     SCREEN_NAME: ClassVar = "merge"
@@ -87,7 +87,7 @@ class MergeScreen(BaseScreen):
 
     @work(group="merge")
     async def load_merge(self) -> None:
-        """Go on with what was begun, or begin."""
+        """Resume the draft of this conflict, or begin a new draft."""
         app = self.dashboard
         draft = app.drafts.find(MergeDraft, self._row.seq)
         if draft is None:
@@ -96,7 +96,7 @@ class MergeScreen(BaseScreen):
         else:
             await draft.catch_up(app.journal, app.worker_process)
         if not self.is_attached or not self.is_running:
-            # It was left meanwhile; what was begun waits for the next time.
+            # The screen was closed during the load; the draft is kept for the next time.
             return
         self._draft = draft
         self._show_draft()
@@ -104,12 +104,12 @@ class MergeScreen(BaseScreen):
 
     @property
     def draft(self) -> MergeDraft | None:
-        """The merge, once its texts are read."""
+        """The merge, None until its texts are read."""
         return self._draft
 
     @property
     def _text_panes(self) -> list[RegionPane]:
-        # None are left once the screen closes; what was put off until then finds nothing to do.
+        # A closing screen has no panes, so that deferred calls do nothing.
         return [*self.query(SidePane), *self.query(ResultPane)]
 
     # -- showing
@@ -133,7 +133,7 @@ class MergeScreen(BaseScreen):
             self.catch_up()
 
     def _check_conflict(self, model: Model) -> None:
-        """Others may settle the conflict, or add to it, while the person decides."""
+        """Report that others settled the conflict, or added to it, during the merge."""
         draft, app = self._draft, self.dashboard
         if draft is None:
             return
@@ -151,18 +151,18 @@ class MergeScreen(BaseScreen):
         self.query_one(MergeTitle).show(draft, for_all=self._for_all)
 
     def _version_with_its_text(self, model: Model) -> int | None:
-        """The current version, if it has the very text that is to be merged."""
+        """Return the number of the current version if it has the same text as the incoming row."""
         shared = model.heads_of(self._row.zone)
         head = next((each.head for each in shared if each.head.path == self._row.path), None)
         return head.version if head is not None and is_same_text(self._row, head) else None
 
     @work(group="merge")
     async def catch_up(self) -> None:
-        """The file has moved on: merge the newer version in."""
+        """Merge the newer version of the file in."""
         await self.merge_newer_version()
 
     async def merge_newer_version(self) -> bool:
-        """Merge a newer version in, if there is one, and say so."""
+        """Return whether a newer version was merged in. Report it unless the conflict is settled."""
         app, draft = self.dashboard, self._draft
         if draft is None or self._edited is not None:
             return False
@@ -213,24 +213,24 @@ class MergeScreen(BaseScreen):
         self.arrange_sides()
 
     def _with_style(self, title: str, style: TextStyle) -> str:
-        """The ``title`` of a text, with its ``style`` where those of the texts differ."""
+        """Return ``title``, with ``style`` added if the styles of the texts differ."""
         if self._draft is None or not self._draft.styles.differ:
             return title
         return f"{title} · {style.describe(catalogue(self.dashboard.language))}"
 
     @on(Resize)
     def arrange_sides(self) -> None:
-        """Beside each other only as many as can show whole lines where the texts differ: first the base goes,
-        then they stand one above the other."""
+        """Show side by side only as many panes as can show whole changed lines. Hide the base first, then
+        stack the panes."""
         names = ((3, "-without-space-for-base"), (2, "-stacked"))
         self.update_classes(
             {name: self._width_of_changes > self.size.width // sides - FRAME for sides, name in names}
         )
-        # The region may be out of view now.
+        # The current region may be out of view.
         self._reveal_later()
 
     def _set_for_all(self, for_all: bool) -> None:
-        """Let the next choice go for the whole file, or for one region again, and show which."""
+        """Apply the next choice to the whole file, or to one region again, and show which."""
         self._for_all = for_all
         result = self.query_one(ResultPane)
         result.set_class(for_all, "-armed")
@@ -248,7 +248,7 @@ class MergeScreen(BaseScreen):
         self.query_one(MergeTitle).show(self._draft, for_all=self._for_all)
 
     def _reveal_later(self) -> None:
-        """Bring the region into view once the panes have their new size, unless the person scrolls first."""
+        """Reveal the current region once the panes have their new size, unless the person scrolls first."""
         self._is_to_reveal = True
         self.call_after_refresh(self._reveal_wanted)
 
@@ -268,7 +268,7 @@ class MergeScreen(BaseScreen):
                 pane.reveal(self._draft.state.at)
 
     def _put_in_front(self, pane: Widget) -> None:
-        """All panes show here at every size."""
+        """Do nothing, because this screen shows its panes at every size."""
 
     def next_pane(self, step: int) -> None:
         shown: list[Widget] = [pane for pane in self.panes if pane.display]
@@ -276,7 +276,7 @@ class MergeScreen(BaseScreen):
         shown[(index + step) % len(shown)].focus()
 
     def action_flip_base(self) -> None:
-        """Show the base, which takes space, or do not."""
+        """Show the base, or hide it to save space."""
         is_shown = self.query_one("#base", SidePane).display
         self.set_class(is_shown, "-without-base")
         self.set_class(not is_shown, "-base")
@@ -300,7 +300,7 @@ class MergeScreen(BaseScreen):
 
     @work(group="settle")
     async def _take_everywhere(self, choice: Choice) -> None:
-        """Ask first: some conflicts are decided otherwise."""
+        """Make ``choice`` for every conflict after a confirmation, because it overwrites decisions."""
         draft, texts = self._draft, self.dashboard.texts
         if draft is None or self._is_settling:
             return
@@ -334,7 +334,7 @@ class MergeScreen(BaseScreen):
             self._reveal()
 
     def _go_to_open(self) -> None:
-        """To the first region that is left to decide."""
+        """Go to the first open region."""
         if self._draft is not None and self._draft.left:
             self._draft.state.at = self._draft.state.open[0]
             self._show_regions()
@@ -362,7 +362,7 @@ class MergeScreen(BaseScreen):
         else:
             self.dashboard.show_message(self.dashboard.texts(f"merge.no_{where}"))
 
-    # -- writing by hand
+    # -- editing
 
     async def action_edit(self) -> None:
         draft = self._draft
@@ -375,7 +375,7 @@ class MergeScreen(BaseScreen):
         def read() -> tuple[str, int]:
             return text_with_markers(regions), text_with_markers(regions[:at]).count("\n")
 
-        # The keys that come meanwhile wait for the editor.
+        # Keys pressed during the read wait for the editor.
         text, line = await asyncio.to_thread(read)
         if not self._can_edit(draft) or draft.state.regions[start:end] != regions:
             return
@@ -392,12 +392,12 @@ class MergeScreen(BaseScreen):
         return self._edited is None and not draft.is_catching_up
 
     def _show_editor(self, is_shown: bool) -> None:
-        """Show the editor in the place of the result, or the result again, with the keys and what they do."""
+        """Replace the result with the editor, or show the result again. Focus it and redraw the footer."""
         result, editor = self.query_one(ResultPane), self.query_one(Editor)
-        # Without a class, for which every style below it would be worked out anew.
+        # Without a class: a class would recompute every style below it.
         result.display, editor.display = not is_shown, is_shown
         shown: Widget = editor if is_shown else result
-        # At once: with the messages of the new focus, its colours and the footer would come frames later.
+        # At once: the messages of the new focus would change its colours and the footer frames later.
         shown.has_focus = True
         self.set_focus(shown)
         paint_with_next_frame(self, [self.query_one(Footer).refresh()])
@@ -408,7 +408,7 @@ class MergeScreen(BaseScreen):
         await self._finish_editing()
 
     async def _finish_editing(self) -> None:
-        """Back from the editor. A version that came meanwhile has waited for it."""
+        """Close the editor, then merge in a version that arrived during the edit."""
         if not await self._take_over():
             return
         # In one frame, not in one for the layout and one for the texts.
@@ -419,7 +419,7 @@ class MergeScreen(BaseScreen):
         await self.merge_newer_version()
 
     async def _take_over(self) -> bool:
-        """Make what was written a part of the merge; False if nothing is being written."""
+        """Apply the edited text to the merge. Return False if nothing is being edited."""
         async with self._taking_over:
             if self._draft is None or self._edited is None:
                 return False
@@ -436,7 +436,7 @@ class MergeScreen(BaseScreen):
         await self._take_over()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """While the person writes, nothing else is decided."""
+        """Disable decisions while the person edits."""
         return self._edited is None or action not in DECIDING
 
     # -- settling
@@ -446,7 +446,7 @@ class MergeScreen(BaseScreen):
         await self._settle(how)
 
     async def _settle(self, how: Callable[[ConflictResolution], Awaitable[None]]) -> None:
-        """One thing at a time: a key that comes while the person is asked, or acts, does nothing."""
+        """Run ``how``. Do nothing if the person is already being asked or a call is running."""
         draft = self._draft
         if draft is None or draft.is_committing or self._is_settling:
             return

@@ -1,4 +1,4 @@
-"""The regions of a merge, the current one, and undo. Pure."""
+"""The regions of a merge, the current region, and undo. Pure."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ ChoiceKind: TypeAlias = Literal["current", "incoming", "both", "neither", "edite
 CHOICE_KINDS: Final[tuple[ChoiceKind, ...]] = get_args(ChoiceKind)
 
 MOST_STEPS: Final = 200
-"""So many steps can be undone."""
+"""Maximum number of steps that can be undone."""
 
 
 class MergeState:
-    """The regions of one merge, the region that the person is at, and the steps that led here."""
+    """The regions of one merge, the current region, and the undo history."""
 
     def __init__(self, regions: Regions) -> None:
         self._regions = regions
@@ -39,34 +39,34 @@ class MergeState:
 
     @property
     def stops(self) -> list[int]:
-        """The regions that there is something to decide about."""
+        """The indexes of the regions that can be decided or have been decided."""
         return [index for index, each in enumerate(self._regions) if each.kind != "unchanged" or each.choice]
 
     @property
     def open(self) -> list[int]:
-        """The regions that are left to decide."""
+        """The indexes of the open regions."""
         return find_open_regions(self._regions)
 
     @property
     def is_touched(self) -> bool:
-        """Whether the person has decided anything yet."""
+        """Whether there is a step to undo."""
         return bool(self._past)
 
     def do(self, regions: Regions) -> None:
-        """Take a step, which can be undone."""
+        """Replace the regions as a step that can be undone."""
         if regions != self._regions:
             self._past = [*self._past[-MOST_STEPS + 1 :], self._regions]
             self._future.clear()
             self._show(regions)
 
     def take(self, choice: Choice) -> None:
-        """Choose for the region that the person is at, and go on to the next that is open."""
+        """Make ``choice`` for the current region, then go to the next open region."""
         if self.at < len(self._regions) and self._regions[self.at].kind != "unchanged":
             self.do(choose_region(self._regions, self.at, choice))
             self._go_on()
 
     def count_overwritten(self, choice: Choice) -> int:
-        """How many decided conflicts `choose_everywhere` would decide otherwise."""
+        """Return the number of decided or edited conflicts that `choose_everywhere` would overwrite."""
         conflicts = [each for each in self._regions if each.kind == "conflict"]
         return sum(
             each.choice not in (None, choice) or bool(each.is_open and each.text) for each in conflicts
@@ -74,15 +74,15 @@ class MergeState:
 
     @property
     def conflicts(self) -> int:
-        """How many conflicts there are, decided or not."""
+        """The number of conflicts, decided or not."""
         return sum(each.kind == "conflict" for each in self._regions)
 
     def choose_everywhere(self, choice: Choice) -> None:
-        """Choose for every conflict of the file."""
+        """Make ``choice`` for every conflict of the file."""
         self.do(choose_all_conflicts(self._regions, choice))
 
     def undo(self) -> bool:
-        """Back by one step; False if there is none."""
+        """Undo one step. Return False if there is no step to undo."""
         if not self._past:
             return False
         self._future.append(self._regions)
@@ -90,7 +90,7 @@ class MergeState:
         return True
 
     def redo(self) -> bool:
-        """Forward by one step again; False if there is none."""
+        """Redo one step. Return False if there is no step to redo."""
         if not self._future:
             return False
         self._past.append(self._regions)
@@ -98,7 +98,7 @@ class MergeState:
         return True
 
     def step(self, by: int) -> None:
-        """To the next region, or the one before."""
+        """Go to the next region (``by`` 1) or the previous region (``by`` -1), and wrap around."""
         stops = self.stops
         if not stops:
             return
@@ -108,7 +108,7 @@ class MergeState:
         self.at = stops[place % len(stops)]
 
     def with_changed_regions(self, change: Callable[[Regions], Regions]) -> MergeState:
-        """The same with other regions in the place of these and of those that undo leads to."""
+        """Return a copy with ``change`` applied to the regions and to every step of the undo history."""
         other = MergeState(self._regions)
         other.at = self.at
         other._past = [change(each) for each in self._past]
@@ -117,9 +117,10 @@ class MergeState:
         return other
 
     def window(self, lines: int) -> tuple[int, int]:
-        """The regions around the person that have up to so many lines: the first, and the one after the last.
+        """Return the window around the current region: its first index and the index after its last.
 
-        Long unchanged regions beside the person's are cut in two for it.
+        The neighbours have up to ``lines`` lines in total. Long unchanged regions beside the current region
+        are cut in two first.
         """
         self._cut_beside(lines // 4)
         start, end, space = self.at, min(self.at + 1, len(self._regions)), lines
@@ -160,8 +161,8 @@ class MergeState:
 
 
 def count_choices(regions: Regions) -> Mapping[ChoiceKind, int]:
-    """How many of the changes in ``regions`` were taken from each side, from both, from neither, or written
-    by hand. What both sides changed alike is not counted: there was nothing to choose."""
+    """Return the number of changes in ``regions`` for each choice. Identical changes of both sides are not
+    counted, because there was nothing to choose."""
     counts: Counter[ChoiceKind] = Counter()
     for each in regions:
         if each.choice is not None:
@@ -180,13 +181,13 @@ def _is_longer(region: Region, lines: int) -> bool:
 
 
 def _cut(region: Region, lines: int) -> Regions:
-    """An unchanged region in two, the first with so many lines."""
+    """Return an unchanged region cut in two, with ``lines`` lines in the first part."""
     first, rest = region.base[:lines], region.base[lines:]
     return Region("unchanged", first, first, first), Region("unchanged", rest, rest, rest)
 
 
 class RegionLayout:
-    """Where regions stand, one below the other: each has at least one row."""
+    """The rows of regions, one below the other. Each region has at least one row."""
 
     def __init__(self, heights: Sequence[int]) -> None:
         self._starts = [0, *accumulate(max(1, height) for height in heights)]
@@ -196,30 +197,30 @@ class RegionLayout:
         return self._starts[-1]
 
     def start(self, region: int) -> int:
-        """The first row of a region."""
+        """Return the first row of a region."""
         return self._starts[region]
 
     def height(self, region: int) -> int:
         return self._starts[region + 1] - self._starts[region]
 
     def at(self, row: int) -> tuple[int, int]:
-        """The region that a row is in, and how far below the region's first row it is."""
+        """Return the region at ``row``, and the number of rows from the region's first row to ``row``."""
         region = bisect_right(self._starts, row) - 1
         return region, row - self._starts[region]
 
 
 def side_by_side_layout(regions: Regions) -> RegionLayout:
-    """For the texts beside each other: a region is as high as its longest side."""
+    """Return the layout of the side panes. A region is as high as its longest side."""
     return RegionLayout([max(len(each.base), len(each.current), len(each.incoming)) for each in regions])
 
 
 def result_layout(regions: Regions) -> RegionLayout:
-    """For the result."""
+    """Return the layout of the result pane."""
     return RegionLayout([len(each.text if each.is_open else each.result) for each in regions])
 
 
 def is_included(region: Region, side: str) -> bool:
-    """Whether the lines of ``side`` are in the result; the base never is, where something changed."""
+    """Return whether the result includes the lines of ``side``. A decided region never includes the base."""
     match region.choice:
         case None:
             return region.kind in ("unchanged", "agreed", side)

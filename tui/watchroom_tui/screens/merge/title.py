@@ -1,4 +1,4 @@
-"""The title of a merge, in as many lines as it takes: file, both sides, and progress."""
+"""The title of a merge, on one line or more: file, sides and progress."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ CHOOSING: Final = (
     "take_both_incoming_first",
     "take_neither",
 )
-"""The actions that choose for a region, or for the whole file."""
+"""The actions that make a choice for a region or for the whole file."""
 
 MOST_OF_MESSAGE: Final = 1000
-"""So many characters of a message are wrapped with each choice; three lines of a wide screen hold fewer."""
+"""Maximum number of characters of a message to wrap. Three lines of a wide screen hold fewer."""
 
 
 class MergeTitle(LineWidget):
@@ -37,7 +37,7 @@ class MergeTitle(LineWidget):
         self._line_count = 0
 
     def show(self, draft: MergeDraft, *, for_all: bool) -> None:
-        """``for_all``: the next choice goes for the whole file."""
+        """Show the title of ``draft``. ``for_all``: whether the next choice applies to the whole file."""
         texts, sides = texts_of(self), draft.sides
         self._left = [Span(" "), Span(f"{sanitize(draft.label)}  ", "title")]
         for name, row in (("base", sides.base), ("current", sides.current), ("incoming", sides.incoming)):
@@ -54,7 +54,7 @@ class MergeTitle(LineWidget):
                 self._left += [author._replace(text=f" {author.text}"), Span(message, "dim")]
         self._right = self._progress(draft, for_all=for_all)
         lines = len(self._lines(self.size.width))
-        # Each choice comes this way; the screen is laid out anew only where the title takes other lines.
+        # This runs at each choice, so a new layout is requested only if the number of lines changes.
         self.refresh(layout=lines != self._line_count)
         self._line_count = lines
 
@@ -62,7 +62,7 @@ class MergeTitle(LineWidget):
         return len(self._lines(width))
 
     def _progress(self, draft: MergeDraft, *, for_all: bool) -> Span:
-        """Return the number of the current region, and how much is decided."""
+        """Return the progress: the current region and the number of open regions."""
         texts, sides, state = texts_of(self), draft.sides, draft.state
         keymap = keymap_of(self)
         if draft.is_settled:

@@ -1,4 +1,4 @@
-"""The lists of the overview: what waits for a person, and what happened."""
+"""The lists of the overview: the needs and the activity."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from watchroom_tui.widgets.item_list import ItemList
 from watchroom_tui.widgets.row_list import RowList
 
 VERBS_FROM: Final = 96
-"""From so many columns on, it is said what the keys do."""
+"""Minimum width in columns to label the keys."""
 
 
 class NeedList(ItemList[Need]):
-    """What waits for a person, the most urgent first."""
+    """The items that wait for a person, most urgent first."""
 
     COLUMNS: ClassVar = (
         Column(least=2),
@@ -60,16 +60,16 @@ class NeedList(ItemList[Need]):
 
 
 class ActivityList(RowList):
-    """What happened, newest first; readings in a row are one line until they are unfolded."""
+    """The activity, newest first. Successive reads are folded into one line until they are unfolded."""
 
     def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(title=title, empty=empty, id=id, classes=classes)
         self._folds: Mapping[int, tuple[int, int]] = {}
 
     def show_folded(self, entries: Sequence[ActivityEntry]) -> None:
-        """Show ``entries``, newest first, with readings in a row as one line."""
+        """Show ``entries``, newest first. Successive reads are one line."""
         before = [entry.row.seq for entry in entries[1:]]
-        # A fold that grows is known by what it began after.
+        # The key of a fold is the row before it, because the fold grows at its newer end.
         self._folds = {
             entry.row.seq: (entry.readings, seq)
             for entry, seq in zip(entries, [*before, 0], strict=False)
@@ -78,12 +78,12 @@ class ActivityList(RowList):
         self.show([entry.row for entry in entries])
 
     def show_rows(self, rows: Sequence[Row]) -> None:
-        """Show ``rows``, newest first, each by itself."""
+        """Show ``rows``, newest first, without folds."""
         self._folds = {}
         self.show(rows)
 
     def is_folded(self, item: Row) -> bool:
-        """Whether the line of ``item`` stands for several readings."""
+        """Return whether the line of ``item`` is a fold of several reads."""
         return self._folds.get(item.seq, (0, 0))[0] > 1
 
     def item_key(self, item: Row) -> Hashable:

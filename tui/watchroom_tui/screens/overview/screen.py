@@ -1,4 +1,4 @@
-"""The overview screen: what waits for a person, the agents, and what happened."""
+"""The overview screen: the needs, the agents and the activity."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from watchroom_tui.services.request_actions import RequestActions
 
 ORDER_SECONDS: Final = 10
-"""Seconds between updates of the order of agents while nothing happens."""
+"""Seconds between updates of the order of agents without activity."""
 
 
 class OverviewScreen(BaseScreen):
@@ -123,7 +123,7 @@ class OverviewScreen(BaseScreen):
         return RequestActions(self.dashboard)
 
     def action_readings(self) -> None:
-        """Fold readings in a row into one line, or show each of them."""
+        """Fold successive reads into one line, or unfold them."""
         self._folds_readings = not self._folds_readings
         self.show_model(self.dashboard.model)
 

@@ -18,7 +18,7 @@ from watchroom_tui.widgets.item_list import ItemList
 
 
 class RequestList(ItemList[RequestView]):
-    """Requests: those that are open, then those that have ended."""
+    """Open requests, then expired requests, then ended requests."""
 
     COLUMNS: ClassVar = (
         Column(least=2),
@@ -32,7 +32,7 @@ class RequestList(ItemList[RequestView]):
         return item.row.path
 
     def _time(self, item: RequestView) -> str:
-        """How long it still waits, where it does not wait for ever; else how long ago it was asked."""
+        """Return the time left of an open request that expires, else the time since it ended or was made."""
         now = now_of(self)
         if item.ended is not None:
             return format_age(item.ended.time, now)
@@ -57,17 +57,17 @@ class RequestList(ItemList[RequestView]):
 
 
 class RequestOption(NamedTuple):
-    """Something to tick: an option, or a call of several. ``value`` is what the answer names."""
+    """An option or a call to tick. ``value``: the value of the option, or the id of the call."""
 
     label: str
     value: str
     is_ticked: bool
     is_single: bool
-    """Whether ticking it takes the tick from the others."""
+    """Whether a tick on this option clears all other ticks."""
 
 
 class ChoiceList(ItemList[RequestOption]):
-    """What there is to choose from; space ticks."""
+    """The options or calls of a request. The space key ticks them."""
 
     WRAPS = "never"
 
@@ -77,7 +77,7 @@ class ChoiceList(ItemList[RequestOption]):
     _question = ""
 
     def offer(self, choices: Sequence[RequestOption], question: str) -> None:
-        """Show these choices; ``question`` is safe already."""
+        """Show ``choices``. ``question``: the text for the title, already sanitized."""
         self._question = question
         self.show(choices)
         self._retitle()
@@ -112,5 +112,5 @@ class ChoiceList(ItemList[RequestOption]):
 
     @property
     def ticked(self) -> Sequence[str]:
-        """The values that are chosen."""
+        """The values of the ticked options."""
         return [item.value for item in self.items if item.is_ticked]

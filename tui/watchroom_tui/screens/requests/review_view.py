@@ -1,4 +1,4 @@
-"""The text of a request, with hunks to take or decline and lines to comment on."""
+"""The text of a request, with hunks to accept or decline and commentable lines."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ REVIEW_ACTIONS: Final = ("take_hunk", "comment", "step_hunk")
 
 
 class Reviewer(Protocol):
-    """What a person does to hunks and lines.
+    """The callbacks for hunks and lines.
 
-    It is called and not told by a message: the next key may approve, and by then a hunk has to be declined.
+    They are direct calls, not messages: a declined hunk must be recorded before the next key, which may
+    approve the request.
     """
 
     def toggle_hunk(self, call: str, hunk: int) -> None:
-        """Decline a hunk, by its index, of the call with the id ``call``, or take it after all."""
+        """Decline or accept the hunk with the index ``hunk`` of the call with the id ``call``."""
 
     def comment_on(self, row: RequestRow) -> None:
-        """Have the person say something of the line of ``row``."""
+        """Let the person comment on the line of ``row``."""
 
 
 class ReviewView(TextPane):
-    """Shows a request. Where it can be taken in part, the cursor is on one of its rows."""
+    """Shows a request. The cursor is on a row if the request can be accepted in part."""
 
     BINDINGS = bindings("review")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("view", "review")
@@ -45,8 +46,7 @@ class ReviewView(TextPane):
         self._deadline = ""
 
     def show_request(self, subject: object, drawing: RequestDrawing, *, title: str) -> None:
-        """Show ``drawing``. Another ``subject`` than before starts at the top, with the cursor on its first
-        hunk."""
+        """Show ``drawing``. A new ``subject`` starts at the top, with the cursor on its first hunk."""
         is_another = subject != self._subject
         self.show_drawing(subject, drawing, title=title, with_cursor=drawing.is_reviewed)
         row = drawing.next_hunk(-1, 1)
@@ -61,7 +61,7 @@ class ReviewView(TextPane):
             self.show_hunk()
 
     def show_deadline(self, text: str) -> None:
-        """Say at the foot until when there is time; ``text`` is safe already."""
+        """Show ``text``, the time left, at the foot. ``text``: already sanitized."""
         if text != self._deadline:
             self._deadline = text
             self._show_foot()
@@ -81,7 +81,7 @@ class ReviewView(TextPane):
         return super().check_action(action, parameters)
 
     def action_step_hunk(self, step: int) -> None:
-        """To the next hunk, or with -1 to the one before."""
+        """Go to the next hunk (``step`` 1) or the previous hunk (``step`` -1)."""
         drawing = self._drawing
         if isinstance(drawing, RequestDrawing) and self._cursor is not None:
             row = drawing.next_hunk(self._cursor, step)
@@ -90,13 +90,13 @@ class ReviewView(TextPane):
                 self.show_hunk()
 
     def show_hunk(self) -> None:
-        """Show what follows the row under the cursor, too: its hunk, and what is said of it."""
+        """Scroll so that the hunk and its comments below the cursor are also visible."""
         line, height = self._line_of(self._cursor or 0), self.content_area.height
         if line - self.scroll_offset.y > 2 * height // 3:
             self.scroll_to(y=line - height // 3, animate=False, immediate=True)
 
     def action_take_hunk(self) -> None:
-        """Decline the hunk under the cursor, or take it after all."""
+        """Decline or accept the hunk under the cursor."""
         row = self._row
         if row is not None and row.hunk is not None:
             self._reviewer.toggle_hunk(row.call, row.hunk)
@@ -104,7 +104,7 @@ class ReviewView(TextPane):
             self.app.notify(texts_of(self)("review.no_hunk"), markup=False)
 
     def action_comment(self) -> None:
-        """Say something of the line under the cursor."""
+        """Comment on the line under the cursor."""
         row = self._row
         if row is not None and row.key is not None:
             self._reviewer.comment_on(row)
@@ -113,7 +113,7 @@ class ReviewView(TextPane):
 
     @property
     def _row(self) -> RequestRow | None:
-        """The row under the cursor, or the line that is commented on there."""
+        """The row under the cursor. If that row is a comment, the row of the commented line."""
         drawing = self._drawing
         if isinstance(drawing, RequestDrawing) and self._cursor is not None:
             return drawing.line_row(self._cursor)

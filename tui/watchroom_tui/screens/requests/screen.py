@@ -1,4 +1,4 @@
-"""The requests screen: each request with its details, answered in place."""
+"""The requests screen: requests, their details, and their answers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ANSWERS: Final = {
     "edit_arguments": "approve",
     "write_answer": "prompt",
 }
-"""Which kind of request each action answers; the other actions are for every kind."""
+"""The kind of request that each action answers. Other actions apply to every kind."""
 
 
 class RequestsScreen(BaseScreen):
@@ -65,13 +65,13 @@ class RequestsScreen(BaseScreen):
                 )
 
     def show_time(self) -> None:
-        # How much time is left, where something expires.
+        # The time left changes only if a request expires.
         if any(each.expires is not None for each in self.dashboard.model.requests):
             self.show_model(self.dashboard.model)
             self._show_deadline()
 
     def _show_deadline(self) -> None:
-        """Until when what is shown can be answered."""
+        """Show the time left to answer the shown request."""
         asked, now = self._shown, self.dashboard.now()
         text = ""
         if asked is not None and asked.ended is None and asked.expires is not None:
@@ -100,7 +100,7 @@ class RequestsScreen(BaseScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         details = self._full
         if details is None:
-            # A quick key: the action waits until the request is read.
+            # Allow a quick key: the action waits until the request is read.
             answers = action in ANSWERS or action == "reject"
             return not answers or self.query_one("#requests", RequestList).item is not None
         kind = details.request.kind if details.asked.ended is None else None
@@ -114,7 +114,7 @@ class RequestsScreen(BaseScreen):
 
     @on(ItemList.Opened, "#requests")
     async def open_request(self) -> None:
-        """To what wants an answer: the choices, the text, or what would change."""
+        """Let the person answer a prompt, or go to the choices or the text of the request."""
         await self._loaded.wait()
         if self._full is None:
             return
@@ -126,7 +126,7 @@ class RequestsScreen(BaseScreen):
 
     @on(ItemList.Opened, "#choices")
     async def send_choice(self) -> None:
-        """Enter sends what is ticked; of single options the one under the cursor."""
+        """Send the ticked options. Send the option under the cursor if only one can be chosen."""
         details = await self._open_request()
         choices = self.query_one("#choices", ChoiceList)
         if details is None or details.request.kind != "select":
@@ -165,14 +165,14 @@ class RequestsScreen(BaseScreen):
             await self.dashboard.navigator.go_to("agents", SessionTarget(asked.session))
 
     def _ticked(self, details: RequestDetails) -> list[str]:
-        """The ids of the calls that are ticked; of a single one, that."""
+        """Return the ids of the ticked calls, or the id of the only call."""
         if len(details.request.calls) == 1:
             return [details.request.calls[0].id]
         return list(self.query_one("#choices", ChoiceList).ticked)
 
     async def _open_request(self, kind: RequestKind | None = None) -> RequestDetails | None:
-        """The request under the cursor, if it is open and of this kind; else says what it is."""
-        # What was chosen just now is still being read: a quick key means it all the same.
+        """Return the loaded request if it is answerable and of ``kind``, else None."""
+        # The selected request may still be loading. A quick key applies to it.
         await self._loaded.wait()
         details = self._full
         if details is None or not self._answering.is_answerable(details.asked, kind):
@@ -195,7 +195,7 @@ class RequestsScreen(BaseScreen):
 
     @work(exclusive=True, group="request")
     async def load(self, asked: RequestView) -> None:
-        """Show what is asked, and what it would change as things stand."""
+        """Show the request ``asked`` and its changes to the current files."""
         app = self.dashboard
         details = await asyncio.to_thread(read_request, app.journal, asked)
         changes: list[list[DiffLine] | None] = []
@@ -225,7 +225,7 @@ class RequestsScreen(BaseScreen):
             view.show_request(details.asked.row.path, self._page.draw(reviews), title=title)
 
     def toggle_hunk(self, call: str, hunk: int) -> None:
-        """Decline a hunk, or take it after all; nothing is sent yet."""
+        """Decline or accept a hunk. Nothing is sent yet."""
         details = self._full
         if not self.dashboard.can_act:
             self.dashboard.explain_read_only()
@@ -235,7 +235,7 @@ class RequestsScreen(BaseScreen):
             self._draw_request(details)
 
     def comment_on(self, row: RequestRow) -> None:
-        """Have the person say something of a line; nothing is sent yet."""
+        """Let the person comment on a line. Nothing is sent yet."""
         self.dashboard.open_editor(partial(self._comment, row), self)
 
     async def _comment(self, row: RequestRow) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class CommandPane:
-    """Shows in ``view`` what a command prints. One reading at a time: what comes meanwhile is read next."""
+    """Shows the output of a command in ``view``. One read runs at a time. A later change is read next."""
 
     def __init__(self, screen: BaseScreen, view: OutputView) -> None:
         self._screen = screen
@@ -30,7 +30,7 @@ class CommandPane:
         self._is_reading = False
 
     def show(self, command: CommandView | None) -> None:
-        """Bring the pane up to this command as it stands."""
+        """Show the output of ``command`` so far. None clears the pane."""
         self._wanted = command
         if command is None:
             if self._shown is not None:
@@ -41,7 +41,7 @@ class CommandPane:
             self._screen.run_worker(self._read_on(), group="output")
 
     def follow_the_clock(self) -> None:
-        """Say how long the command has been running."""
+        """Update the running time of a running command."""
         if self._shown is not None and self._shown.ended is None:
             self._view.say_standing(self._status_text(self._shown))
 

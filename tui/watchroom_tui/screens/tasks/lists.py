@@ -22,14 +22,17 @@ from watchroom_tui.widgets.item_list import ItemList
 
 LAYERS_FROM = 54
 ALL_FROM = 66
-"""From so many columns on, the tree names layers; and the roles that ids say already, and how long ago each
-agent did what it did."""
+"""Minimum widths in columns of the tree of agents.
+
+- `LAYERS_FROM`: shows the layer of each agent.
+- `ALL_FROM`: also shows the age of each agent's last activity, and roles that ids already contain.
+"""
 ENDED_WIDTH, TIME_WIDTH = 6, 5
-"""So wide is what most commands end with, and how long they take: no text beside it moves when one ends."""
+"""The widths in cells of most outcomes and durations. With fixed widths, the text beside them never moves."""
 
 
 class TaskList(ItemList[TaskItem]):
-    """Tasks, newest first: how each stands, how many work on it, how old it is."""
+    """Tasks, newest first: the status, the number of active agents, and the age of each."""
 
     COLUMNS: ClassVar = (
         Column(least=2),
@@ -68,7 +71,7 @@ class TaskList(ItemList[TaskItem]):
 
 
 class MemberTree(ItemList[MemberItem]):
-    """The agents of a task: who made whom, how each is, and what it does just now."""
+    """The agents of a task as a tree: the creator, the status and the current activity of each."""
 
     COLUMNS: ClassVar = (
         Column(least=2),
@@ -82,7 +85,7 @@ class MemberTree(ItemList[MemberItem]):
     _loss: Loss | None = None
 
     def show_loss(self, loss: Loss | None) -> None:
-        """Say in the title that nobody is seen to run the task of these agents, and what resumes it."""
+        """Report ``loss`` in the title, with the command that resumes the task. None clears the title."""
         if loss != self._loss:
             self._loss = loss
             self._retitle()
@@ -103,7 +106,7 @@ class MemberTree(ItemList[MemberItem]):
     def cells(self, item: MemberItem) -> Sequence[Line]:
         member = item.member
         colour = "dim" if member.ended is not None else agent_class(member.id)
-        # Where there is little space, the role stands there only if the id does not say it.
+        # In a narrow pane, the role is shown only if the id does not contain it.
         has_role = self.content_area.width >= ALL_FROM or member.role not in member.id
         return (
             [Span(" "), self._mark(item)],
@@ -122,7 +125,7 @@ class MemberTree(ItemList[MemberItem]):
         return labels.STATUS_MARKS[item.view.status(now_of(self))]
 
     def _doing(self, item: MemberItem) -> Line:
-        """What it does: a sentence, or the tool and to what."""
+        """Return the activity of an agent: a sentence, or a tool and its path."""
         texts, now, view = texts_of(self), now_of(self), item.view
         if item.member.ended is not None:
             return sentence(labels.end_reason(item.member.ended, item.member.id, texts), "dim")
@@ -150,7 +153,7 @@ class MemberTree(ItemList[MemberItem]):
 
 
 class MessageList(ItemList[MessageView]):
-    """Messages, newest first: who wrote to whom, and how far it got."""
+    """Messages, newest first: sender, receiver, delivery mark and text."""
 
     WRAPS = "always"
     GROWS_AT_TOP = True
@@ -179,7 +182,7 @@ class MessageList(ItemList[MessageView]):
         )
 
     def _named(self, actor: str) -> Span:
-        """Who writes or hears; the people who watch are "you"."""
+        """Return the name of a sender or receiver. The people at the dashboard are "you"."""
         if actor == USER:
             return Span(texts_of(self)("tasks.you"), "human")
         return Span(sanitize(actor), agent_class(actor))
@@ -189,12 +192,12 @@ class MessageList(ItemList[MessageView]):
 
 
 class TaskFileList(ItemList[Row]):
-    """The files of a task by path, and who changed each last."""
+    """The files of a task by path, with the last author of each."""
 
     COLUMNS: ClassVar = (
         Column(least=12, cut="middle", grows=True),
         Column(least=3, align="right"),
-        # The preview's title names who wrote the file, too.
+        # Optional: the preview's title also names the author.
         Column(least=6, most=20, optional=True),
         Column(least=4, align="right"),
     )
@@ -215,14 +218,14 @@ class TaskFileList(ItemList[Row]):
 
 
 class TaskCommandList(ItemList[CommandView]):
-    """Commands, newest first: who ran each, how it ended, how long it took."""
+    """Commands, newest first: the text, the actor, the outcome and the duration of each."""
 
     WRAPS = "always"
     GROWS_AT_TOP = True
     ITEMS_CHANGE = True
     COLUMNS: ClassVar = (
         Column(least=20, grows=True),
-        # What was run tells commands apart; who ran it stands beside where there is space.
+        # Optional: the text of the command distinguishes commands, not the actor.
         Column(least=6, most=20, optional=True),
         Column(least=6, align="right"),
         Column(least=5, align="right"),
@@ -233,7 +236,7 @@ class TaskCommandList(ItemList[CommandView]):
         self._sandbox = ""
 
     def show_sandbox(self, text: str) -> None:
-        """Show in the title which sandbox commands run in."""
+        """Show ``text``, the sandbox of commands, in the title."""
         self._sandbox = text
         self._retitle()
 
@@ -268,7 +271,7 @@ class TaskCommandList(ItemList[CommandView]):
 
 
 def command_outcome(command: CommandView, texts: Catalogue) -> Span:
-    """That ``command`` runs, is not seen alive, or how it ended."""
+    """Return the status of ``command``: running, lost, or its outcome."""
     if command.ended is None and command.is_lost:
         lost = labels.STATUS_MARKS["lost"]
         return lost._replace(text=f"{lost.text} {texts('tasks.lost')}")
@@ -276,5 +279,5 @@ def command_outcome(command: CommandView, texts: Catalogue) -> Span:
 
 
 def _rests(view: AgentView) -> bool:
-    """Whether it has nothing to do until somebody writes to it."""
+    """Return whether the agent is idle until it receives a message."""
     return view.session is not None and view.session.status == "done"

@@ -1,4 +1,4 @@
-"""The output of a command; it follows the end until the person scrolls up."""
+"""The output of a command. The view follows the end until the person scrolls up."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from watchroom_tui.formatters.styled_text import Line
 from watchroom_tui.widgets.text_pane import TextPane
 
 _FRAME = 8
-"""So many cells of the title's line are for the frame and the prompt."""
+"""The width in cells of the frame and the prompt in the title line."""
 
 
 class OutputView(TextPane):
@@ -18,8 +18,11 @@ class OutputView(TextPane):
     _status_text = ""
 
     def show_output(self, subject: Hashable, lines: Sequence[Line], command: str, standing: str) -> None:
-        """Show what ``command`` (safe already) has printed so far, and how it stands; another one is followed
-        from its newest line."""
+        """Show the output of a command so far. A new ``subject`` starts at its newest line.
+
+        - ``command``: the text of the command, already sanitized.
+        - ``standing``: the status of the command.
+        """
         follows = self._follows or subject != self._subject
         self._command, self._status_text = command, standing
         self.show_notice(subject, lines, title=self._command_title())
@@ -27,7 +30,7 @@ class OutputView(TextPane):
         self._keep_up()
 
     def say_standing(self, standing: str) -> None:
-        """Say how the command stands now."""
+        """Show ``standing``, the status of the command, at the foot."""
         if standing != self._status_text:
             self._status_text = standing
             self._show_foot()
@@ -40,7 +43,7 @@ class OutputView(TextPane):
 
     def _keep_up(self) -> None:
         if self._follows:
-            # Also where there is no scrollbar yet: it comes with the next layout.
+            # Forced, because the scrollbar appears only with the next layout.
             self.scroll_to(y=self.virtual_size.height, animate=False, immediate=True, force=True)
 
     def clear(self) -> None:
@@ -52,7 +55,7 @@ class OutputView(TextPane):
         self._follows = new_value >= self.max_scroll_y
 
     def on_resize(self) -> None:
-        # What was at its end stays there, whatever the new width makes of the lines.
+        # A view at its end stays there, because the new width may wrap lines differently.
         follows = self._follows
         super().on_resize()
         if self._command:

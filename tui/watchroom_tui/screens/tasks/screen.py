@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 
 def _kept(before: list[T], now: list[T]) -> list[T]:
-    """What was shown before, if it is the same: then there is nothing to draw."""
+    """Return ``before`` if both lists are equal, so that nothing is drawn again; else ``now``."""
     return before if now == before else now
 
 
@@ -75,7 +75,7 @@ class TasksScreen(BaseScreen):
         self._command_pane: CommandPane | None = None
         self._trees_pane: TreesPane | None = None
         self._is_arranged = False
-        """Whether a person has seen the panes: afterwards none comes to the front by itself."""
+        """Whether trees or tasks have been shown. After that, no pane comes to the front automatically."""
         self._wanted: TaskTarget | None = None
         self._files_of = ""
         self._messages: list[MessageView] = []
@@ -101,7 +101,7 @@ class TasksScreen(BaseScreen):
 
     @property
     def command_pane(self) -> CommandPane:
-        """What the command under the cursor prints."""
+        """The output of the command under the cursor."""
         if self._command_pane is None:
             self._command_pane = CommandPane(self, self.output)
         return self._command_pane
@@ -114,7 +114,7 @@ class TasksScreen(BaseScreen):
         return self._trees_pane
 
     def prepare(self) -> None:
-        # The trees come to the front in a repository without tasks.
+        # `_show_trees` brings the trees to the front in a repository without tasks.
         self._put_in_front(self.tasks)
         if self.dashboard.is_live:
             self.probe_sandbox()
@@ -136,7 +136,7 @@ class TasksScreen(BaseScreen):
         self._show_task(model)
 
     def _show_trees(self, model: Model) -> None:
-        """Show the trees of a repository; without a task nearly nothing else."""
+        """Show the trees of a repository. Hide the panes of tasks if there is no task."""
         self.trees_pane.show(model)
         has_trees = bool(self.trees.items)
         self.trees.set_class(not has_trees, "-away")
@@ -150,7 +150,7 @@ class TasksScreen(BaseScreen):
         self._is_arranged = self._is_arranged or has_trees or bool(model.tasks)
 
     def _show_task(self, model: Model) -> None:
-        """Bring the other panes up to the task under the cursor."""
+        """Update the other panes for the task under the cursor."""
         task = self.selected_task
         path = task.id if task else ""
         self._messages = _kept(self._messages, [each for each in model.messages if each.task == path])
@@ -163,7 +163,7 @@ class TasksScreen(BaseScreen):
         self._show_files(path, model)
 
     def _show_files(self, task: str, model: Model) -> None:
-        """Read the task's files anew if one has changed."""
+        """Read the task's files again if one may have changed."""
         if not task:
             self._files_of = ""
             self._take_files("", ())
@@ -171,7 +171,7 @@ class TasksScreen(BaseScreen):
         mine = (row.seq for row in model.recent if row.zone == "file" and row.path.startswith(f"{task}/"))
         newest = next(mine, 0)
         oldest = model.recent[-1].seq if model.recent else 0
-        # What came before all of the rows that the model has at hand may be a file, too.
+        # Rows older than the recent rows of the model may also be files.
         is_earlier = model.seq < self._seen
         if task != self._files_of or is_earlier or max(newest, oldest) > self._seen:
             self._files_of, self._seen = task, model.seq
@@ -190,7 +190,7 @@ class TasksScreen(BaseScreen):
         head = self.files.item
         if head is None and self._previewed is not None:
             self._previewed = None
-            # What is still being read belongs to nothing any more.
+            # Cancel a read in progress: its file is no longer selected.
             self.workers.cancel_group(self, "preview")
             self.preview.clear()
         elif head is not None and head != self._previewed:
@@ -199,7 +199,7 @@ class TasksScreen(BaseScreen):
 
     @work(exclusive=True, group="preview")
     async def load_preview(self, head: Row) -> None:
-        """Show the file, with the lines marked that its newest version changed."""
+        """Show the file. Mark the lines that its newest version changed."""
         await show_version(self.dashboard, self.preview, head, labels.path_of(head))
 
     @on(ItemList.Highlighted, "#tasks")
@@ -261,7 +261,7 @@ class TasksScreen(BaseScreen):
             super().go_to(target)
 
     def _go_to_wanted(self) -> None:
-        """To the task that was asked for, if it is there by now."""
+        """Go to the wanted task if it is in the list. An empty id means the newest task."""
         if self._wanted is not None and self._wanted.id:
             if self.tasks.move_to(self._wanted.id):
                 self._wanted = None
@@ -270,13 +270,13 @@ class TasksScreen(BaseScreen):
             self._wanted = None
 
     def go_to_row(self, row: Row) -> None:
-        """To the task that the row is about, and there to its message, agent, file or command."""
+        """Go to the task of ``row``, and to the message, agent or command of ``row``."""
         is_of_agent = row.zone == "agent"
         self.show_model(self.dashboard.model)
         self.tasks.move_to(task_of(row))
         self._show_task(self.dashboard.model)
         for each in (self.messages, self.commands):
-            # What is held back while one reads further down is wanted now.
+            # Rows that were held back while the person read further down are needed now.
             each.action_first()
         if is_of_agent and self.messages.move_to(row.seq):
             self.front(self.messages)
@@ -314,8 +314,11 @@ class TasksScreen(BaseScreen):
         return action != "message" or bool(self._addressee())
 
     def _addressee(self) -> str:
-        """To whom a person would write from here: who wrote the message under the cursor, else the agent
-        under the cursor. Empty if that one works no more."""
+        """Return the agent to act on, empty if it has ended.
+
+        In the messages, return the sender of the message under the cursor, or its receiver if the sender is
+        no active agent. Elsewhere, return the agent under the cursor.
+        """
         task, message = self.selected_task, self.messages.item
         if self.focused is self.messages and message is not None:
             named = [message.sender, message.receiver]
@@ -350,7 +353,7 @@ class TasksScreen(BaseScreen):
         await land_tree(self.dashboard, tree)
 
     def action_end(self) -> None:
-        """End the task, if its list has the focus, else the agent under the cursor."""
+        """End the task if its list has the focus, else end the agent under the cursor."""
         actions, task, item = AgentActions(self.dashboard), self.selected_task, self.members.item
         if task is not None and self.focused is self.tasks:
             actions.cancel_task(task)
@@ -363,7 +366,7 @@ class TasksScreen(BaseScreen):
 
     @work(exclusive=True, group="sandbox")
     async def probe_sandbox(self) -> None:
-        """Show the best sandbox in the pane's title, once it is known."""
+        """Show the best sandbox in the title of the commands once it is known."""
         probe = await self._sandbox()
         if probe is not None:
             self.commands.show_sandbox(sandbox_text(probe, self.dashboard.texts))
@@ -377,7 +380,7 @@ class TasksScreen(BaseScreen):
             self.app.push_screen(SandboxDialog(probe))
 
     async def _sandbox(self) -> SandboxProbe | None:
-        """The sandboxes of this machine; None where no command can be run. Testing them takes a moment."""
+        """Return the sandboxes of this machine, None without a workspace. Probing takes a moment."""
         workspace = await self.dashboard.wait_for_workspace()
         return await asyncio.to_thread(_probe_of, workspace) if workspace is not None else None
 

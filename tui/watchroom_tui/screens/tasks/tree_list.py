@@ -1,4 +1,4 @@
-"""The working trees of a repository: their branches, who works in them, and how they stand."""
+"""The working trees of a repository: their branches, their agents, and their status."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.item_list import ItemList
 
 if TYPE_CHECKING:
-    # Slow to load: they know git.
+    # Not imported at run time: the git code is slow to load.
     from watchroom.features.trees.reads import TreeReader
     from watchroom.features.trees.standing import Standing
     from watchroom.kernel.journal import Journal
 
 _PAUSE: Final = 0.2
-"""Seconds between two looks at the trees, while rows come one after the other."""
+"""Minimum number of seconds between two reads of the trees while new rows arrive."""
 _PAUSE_AFTER_ERROR: Final = 2.0
 
 
 class TreeDetails(NamedTuple):
-    """What git and the journal say of a tree.
+    """The details of a tree from git and the journal.
 
-    - ``agents``: those whose work is not committed.
+    - ``agents``: the agents with uncommitted work.
     - ``changed``: the number of files that differ from HEAD.
-    - ``standing``: None if there is no branch to compare it with.
+    - ``standing``: the position relative to another branch, None if there is no branch to compare with.
     """
 
     agents: tuple[str, ...]
@@ -49,9 +49,9 @@ class TreeDetails(NamedTuple):
 class TreeItem(NamedTuple):
     """A line of the list.
 
-    - ``details``: None until they are read.
-    - ``tried``: the newest try.
-    - ``conflicts``: the trees with which it would conflict, each with the number of files.
+    - ``details``: the details of the tree, None until they are read.
+    - ``tried``: the newest try of the tree's work.
+    - ``conflicts``: the trees with a predicted conflict, each with the number of files.
     """
 
     tree: Tree
@@ -61,7 +61,7 @@ class TreeItem(NamedTuple):
 
 
 class TreeList(ItemList[TreeItem]):
-    """The trees, by id."""
+    """The working trees."""
 
     SCOPES: ClassVar[tuple[Scope, ...]] = ("list",)
     COLUMNS: ClassVar = (
@@ -92,7 +92,7 @@ class TreeList(ItemList[TreeItem]):
         )
 
     def _check_line(self, tried: Row | None) -> Line:
-        """How the newest try of work ended, and how long ago."""
+        """Return the outcome and the age of the newest try."""
         if tried is None:
             return ()
         record, age = read_try(tried), self.age_of(tried)
@@ -110,7 +110,7 @@ class TreeList(ItemList[TreeItem]):
 
 
 def _conflict_line(conflicts: Sequence[tuple[Tree, int]]) -> Line:
-    """Return with which trees a tree would conflict: ``⚔ 2 fares``."""
+    """Return the predicted conflicts with other trees, e.g. ``⚔ 2 fares``."""
     spans: list[Span] = []
     for tree, count in conflicts:
         spans += [Span(" ⚔ " if spans else "⚔ ", "warning"), Span(f"{count} "), Span(branch_text(tree))]
@@ -135,7 +135,7 @@ def _standing_line(standing: Standing | None) -> Line:
 
 
 class TreesPane:
-    """Shows the trees of the model in ``trees``, and reads what git says of them."""
+    """Shows the trees of the model in ``trees``, and reads their details from git."""
 
     def __init__(self, screen: BaseScreen, trees: TreeList) -> None:
         self._screen = screen
@@ -147,7 +147,7 @@ class TreesPane:
         self._is_loading = False
 
     def show(self, model: Model) -> None:
-        """Bring the list up to ``model``. An earlier moment has no working trees on disk."""
+        """Update the list for ``model``. It is empty for an earlier moment, which has no trees on disk."""
         trees = model.trees if self._app.is_live else ()
         self._trees.show([self._item(each, model) for each in sorted(trees, key=is_linked)])
         seen = (model.trees, model.tree_files)
@@ -167,7 +167,7 @@ class TreesPane:
         return TreeItem(tree, self._details.get(tree.id), model.tries.get(tree.id), conflicts)
 
     async def _load(self) -> None:
-        """Read the details, and again while the model changes meanwhile."""
+        """Read the details. Repeat while the model changes."""
         try:
             loaded: object = None
             while loaded != self._seen:
@@ -175,7 +175,7 @@ class TreesPane:
                 try:
                     self._details = await asyncio.to_thread(self._read, self._app.journal)
                 except (WatchroomError, OSError):
-                    # Git is busy, or the journal's server does not answer, which the header says.
+                    # Git is busy, or the journal's server does not answer. The header reports the latter.
                     loaded = None
                     await asyncio.sleep(_PAUSE_AFTER_ERROR)
                     continue
@@ -185,7 +185,7 @@ class TreesPane:
             self._is_loading = False
 
     def _read(self, journal: Journal) -> dict[str, TreeDetails]:
-        # They know git, which takes a while to load.
+        # Imported late: the git code is slow to load.
         from watchroom.features.trees.reads import TreeReader
         from watchroom.features.trees.standing import read_standing
 

@@ -1,4 +1,4 @@
-"""A list of budgets: how much of each is used, and what comes next."""
+"""The list of budgets: the use of each budget, and what happens next."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from watchroom_tui.widgets.item_list import ItemList
 
 
 class BudgetList(ItemList[BudgetUse]):
-    """Budgets of the team, of tasks and of agents, the most used first."""
+    """Budgets of the team, of tasks and of agents, most used first."""
 
     COLUMNS: ClassVar = (
         Column(least=1),
@@ -43,7 +43,7 @@ class BudgetList(ItemList[BudgetUse]):
         self._task_titles: Mapping[str, str] = {}
 
     def show_budgets(self, model: Model) -> None:
-        """Show those of ``model``."""
+        """Show the budgets in ``model``."""
         self._task_titles = {task.id: task.row.message for task in model.tasks}
         self.show(model.budgets)
 
@@ -65,7 +65,7 @@ class BudgetList(ItemList[BudgetUse]):
             [Span("")],
             [Span(scope, "dim")],
             [Span(self._owner(item), agent_class(budget.name) if budget.scope == "agent" else "strong")],
-            # Two blanks between columns, because each has several words.
+            # Two spaces between columns, because each column has several words.
             [Span(" "), budget_bar(item)],
             [Span(budget_percent(item), style)],
             [Span(f" {amount}", style if item.is_near else "")],

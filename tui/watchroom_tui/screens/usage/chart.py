@@ -1,4 +1,4 @@
-"""What was used over time, as bars: by the quarter of an hour, the hour or the day."""
+"""The usage over time as a bar chart, by quarter of an hour, hour or day."""
 
 from __future__ import annotations
 
@@ -19,7 +19,12 @@ from watchroom_tui.widgets.line_widget import LineWidget, content
 
 
 class _Unit(NamedTuple):
-    """A length of time that a bar stands for: its ``name``, so many bars, what each spans, and its label."""
+    """The period of a bar.
+
+    - ``bars``: the number of bars in the chart.
+    - ``span``: the length of the period.
+    - ``label``: the format of the bars' labels, as in `strftime`.
+    """
 
     name: str
     bars: int
@@ -35,8 +40,8 @@ _UNITS: Final = (
 
 
 class UsageChart(LineWidget):
-    """The cost of each stretch of time as a bar, or the tokens where no price is known: the shorter, the less
-    far back it goes."""
+    """The cost of each period as a bar, or the tokens if no cost is known. The shortest period is
+    used whose bars reach back to the oldest usage, at most a day."""
 
     def __init__(self, *, id: str) -> None:  # noqa: A002
         super().__init__(id=id, classes="frame")
@@ -44,7 +49,7 @@ class UsageChart(LineWidget):
         self._drawn: object = None
 
     def show(self, usage: UsageView) -> None:
-        """Show what was used over time."""
+        """Show ``usage`` until the current time."""
         state = (usage.slots, now_of(self) // (SLOT_SECONDS * 1_000_000_000))
         if state != self._drawn:
             self._drawn, self._slots = state, usage.slots
@@ -93,7 +98,8 @@ class UsageChart(LineWidget):
 
 
 def _start(time: float, unit: _Unit) -> datetime:
-    """When the quarter, hour or day of ``time`` (seconds since the epoch) began, by this machine's clock."""
+    """Return the start of the quarter of an hour, hour or day that contains ``time``, as a naive local time.
+    ``time``: seconds since the epoch."""
     moment = datetime.fromtimestamp(time, UTC).astimezone()
     hour = moment.hour if unit.span < timedelta(days=1) else 0
     minute = moment.minute - moment.minute % 15 if unit.span < timedelta(hours=1) else 0

@@ -1,4 +1,4 @@
-"""The usage screen: what agents used over time, and by agent, model and task."""
+"""The usage screen: the usage over time, by agent, by model and by task, and the budgets."""
 
 from __future__ import annotations
 

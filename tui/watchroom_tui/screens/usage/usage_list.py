@@ -1,4 +1,4 @@
-"""A list of what each agent, model or task used."""
+"""Lists of the usage of each agent, model or task."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from watchroom_tui.widgets.item_list import ItemList
 
 
 class UsageEntry(NamedTuple):
-    """What ``name`` used."""
+    """The usage of the agent, model or task ``name``."""
 
     name: str
     used: UsageTotal
 
 
 class UsageList(ItemList[UsageEntry]):
-    """Names with their cost and tokens, the dearest first."""
+    """Names with their cost and tokens, highest cost first."""
 
     COLUMNS: ClassVar = (
         Column(least=1),
@@ -39,7 +39,7 @@ class UsageList(ItemList[UsageEntry]):
     """Whether the names are agents' ids."""
 
     def show_usage(self, parts: Mapping[str, UsageTotal]) -> None:
-        """Show ``parts``, which map a name to what it used."""
+        """Show ``parts``, a mapping from names to usage."""
         entries = [UsageEntry(name, used) for name, used in parts.items()]
         self.show(sorted(entries, key=lambda each: (-each.used.cost, -each.used.tokens, each.name)))
 
@@ -67,6 +67,6 @@ class UsageList(ItemList[UsageEntry]):
 
 
 class AgentUsageList(UsageList):
-    """What each agent used."""
+    """The usage of each agent."""
 
     ARE_AGENTS = True
