@@ -120,7 +120,8 @@ def test_each_workspace_has_its_own_screen_and_filters_and_a_language_is_for_one
     with Terminal([*first, "--language", "zh"]) as terminal:
         terminal.wait_for_text("zebra.md", timeout=PATIENCE)
         terminal.send("4")
-        terminal.wait_for_text("v1", timeout=PATIENCE)
+        # The overview has a version, too.
+        terminal.wait_for_text("共享文件", timeout=PATIENCE)
         terminal.send("/zeb\r")
         terminal.wait_for(lambda lines: not any("plan.md" in line for line in lines), timeout=PATIENCE)
         terminal.send("q")
