@@ -190,7 +190,8 @@ def check_answer(
     if "workflow_state" not in result and tool != "run_command":
         rows = workspace.journal.rows_of_call(toolbox.actor, call)
         require(
-            [row.error for row in rows if row.error] == [result["error"]], f"the rows of a refused {tool}"
+            [row.error for row in rows if row.error] == [result["error"]],
+            f"the rows of a refused {tool}: {[row.error for row in rows]}, {str(dict(result))[:300]}",
         )
 
 
