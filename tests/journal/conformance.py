@@ -448,6 +448,13 @@ class Conformance:
         assert outcomes(write("a", None), write("a/b"), write("a")) == ["", "", "path_blocked"]
         assert outcomes(write("d/e", None), write("d")) == ["", ""]
 
+    def test_a_blocked_row_is_found_by_its_call(self, journal: Journal) -> None:
+        journal.append([Write("alice", "t", "collab", "a", "x")])
+        detail = {"call": "c1", "more": "x"}
+        (made,) = journal.append([Write("alice", "t", "collab", "a/b", "x", detail=detail)])
+        assert dict(made.row.detail) == {**detail, "by": "a"}, made.row.detail
+        assert journal.rows_of_call("alice", "c1") == [made.row]
+
     def test_who_waits_is_woken_by_an_append(self, journal: Journal) -> None:
         with closing(journal.changes()) as changes, ThreadPoolExecutor() as threads:
             woken = threads.submit(changes.wait, PATIENCE)

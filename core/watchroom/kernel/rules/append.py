@@ -76,8 +76,7 @@ def decide(
     if broken is not None:
         return Decision("failed", None, broken.error, detail)
     if blocker is not None and is_blockable(draft) and not live:
-        keyed: dict[str, Json] = {KEY: draft.key} if draft.key else {}
-        return Decision("failed", None, "path_blocked", {"by": blocker, **keyed})
+        return Decision("failed", None, "path_blocked", detail | {"by": blocker})
     return Decision("ok", current + 1, "", detail)
 
 

@@ -159,7 +159,7 @@ def _row(draft: Draft, decided: tuple[int, int, int | None, Any, str], extra: st
         base = draft.base
         if data is None:
             sha256, size = draft.sha256, draft.size
-    detail = {} if error == "path_blocked" and extra else dict(draft.detail or {})
+    detail = dict(draft.detail or {})
     if draft.key:
         detail[rules.KEY] = draft.key
     if extra:
