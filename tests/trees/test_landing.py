@@ -460,6 +460,24 @@ def test_a_landing_whose_git_is_killed_while_it_writes_files_is_finished(
     assert status(repository.folder) == ""
 
 
+@pytest.mark.parametrize("actor", ["alice", "human:dana"])
+def test_a_row_that_was_not_written_by_a_landing_moves_no_branch(
+    kept: Workspace, repository: Repository, work: Tree, actor: str
+) -> None:
+    """Agents decide nothing, and no row takes commits from a branch."""
+    first = repository.git("rev-parse", "main")
+    repository.write("b.txt", "more\n")
+    repository.commit()
+    ahead = work.commit(new__txt="new\n")
+    now, tree = repository.git("rev-parse", "main"), recorder(kept, work).id
+    decided = LandingRecord(tree, "decided", "main", now, first if actor == DANA.actor else ahead)
+    for after in (decided.after, "--stdin", "0" * 40):
+        kept.landings.record(CallContext(actor), decided._replace(after=after))
+        kept.landings.resume()
+    assert repository.git("rev-parse", "main") == now
+    assert status(repository.folder) == ""
+
+
 # Compared with git
 
 

@@ -29,7 +29,9 @@ def work(repository: Repository) -> Tree:
 def predicted(workspace: Workspace) -> dict[tuple[str, ...], tuple[str, ...]]:
     """Return the predicted conflicts by the names of the trees' folders, once all is merged."""
     workspace.trees.refresh_all()
-    workspace.background.flush()
+    for _ in range(5):
+        # A run compares some pairs, and schedules the next one.
+        workspace.background.flush()
     model = read_model(workspace.journal, workspace.journal.last_seq())
     names = {each.id: Path(each.folder).name for each in model.trees}
     return {
@@ -146,3 +148,20 @@ def conflicts_of_git(repository: Repository) -> set[str]:
     )
     assert done.returncode in (0, 1)
     return {each for each in done.stdout.split("\0")[1:] if each}
+
+
+def test_many_trees_are_compared_in_short_steps(kept: Workspace, repository: Repository) -> None:
+    trees = [Tree(repository, f"t{number}") for number in range(5)]
+    for tree in trees:
+        tree.commit(a__txt=f"by {tree.name}\n")
+    found = predicted(kept)
+    assert len(found) == 10, "each pair but those with the main tree"
+    assert set(found.values()) == {("a.txt",)}
+
+
+def test_nothing_is_predicted_of_texts_that_are_too_long_to_merge(
+    kept: Workspace, repository: Repository, work: Tree
+) -> None:
+    repository.write("a.txt", "main\n" * 200_000)
+    (work.folder / "a.txt").write_text("work\n" * 200_000)
+    assert predicted(kept) == {}

@@ -74,8 +74,9 @@ class GitMerger:
         return _line(self._run("rev-parse", "--verify", "--quiet", ref, accepted=(0, 1)))
 
     def is_ancestor(self, old: str, new: str) -> bool:
-        """Return whether the commit ``new`` has everything that the commit ``old`` has."""
-        return self._run("merge-base", "--is-ancestor", old, new, accepted=(0, 1)).status == 0
+        """Return whether the commit ``new`` has everything that the commit ``old`` has. False if one of them
+        does not exist."""
+        return self._run("merge-base", "--is-ancestor", old, new, accepted=(0, 1, 128)).status == 0
 
     def find_base(self, one: str, other: str) -> str:
         """Return the id of the best common ancestor of two commits, empty if there is none."""
@@ -139,8 +140,13 @@ class GitMerger:
         """Return the files of this tree, at the commit ``before``, whose uncommitted changes are in the way
         of a move to ``after``."""
         paths = self._git.list_committed(before, after)
+        folders = {folder for path in paths for folder in _folders_above(path)}
         staged = {path for path in self._git.list_staged() if path in paths}
-        changed = {path for path in self._git.list_changed() if _overlaps(path, paths)}
+        changed = {
+            path
+            for path in self._git.list_changed()
+            if path in paths or path in folders or any(each in paths for each in _folders_above(path))
+        }
         return sorted(staged | changed)
 
     def move_checked_out(self, before: str, after: str) -> list[str]:
@@ -306,10 +312,10 @@ def _merged_mode(conflict: FileConflict) -> int:
     return (theirs if ours == base else ours) or 0o100644
 
 
-def _overlaps(path: str, paths: Collection[str]) -> bool:
-    """Return whether ``path`` is one of ``paths``, above or below one of them."""
-    above = f"{path}/"
-    return path in paths or any(each.startswith(above) or path.startswith(f"{each}/") for each in paths)
+def _folders_above(path: str) -> Iterator[str]:
+    """Yield the folders that ``path`` is in, the innermost first."""
+    while path := os.path.dirname(path):
+        yield path
 
 
 def _line(done: ChildResult) -> str:

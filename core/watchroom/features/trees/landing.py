@@ -11,7 +11,9 @@ before it nothing has happened.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from threading import Lock
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom.errors import GitBusy, InvalidTarget, TargetChanged, UncommittedWork
@@ -55,6 +57,7 @@ LandingState: TypeAlias = Literal[
 - ``interrupted``: it was decided, but git was busy, or others moved the branch before it was continued.
 """
 _CLAIM: Final = "landing"
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MAX_MORE: Final = 2
 """How often a landing is merged and checked again because others have moved the branch."""
 _MAX_LISTED: Final = 1000
@@ -170,6 +173,10 @@ class Landings:
         self._store = store
         self._trees = trees
         self._counts = counts
+        self._lock = Lock()
+        self._scanned = 0
+        self._newest: LandingRecord | None = None
+        self._check: tuple[str, ...] = ()
 
     def find_target(self) -> str:
         """Return the branch of the main tree, empty if it has none."""
@@ -342,10 +349,7 @@ class Landings:
 
     def find_check(self) -> tuple[str, ...]:
         """Return the command of the last check of a landing, empty if there was none."""
-        journal = self._store.journal
-        only = RowFilter(zone=TREE, tool=LAND, outcome="ok")
-        rows = journal.rows_before(journal.last_seq() + 1, limit=_MAX_CONFLICT_ROWS, only=only)
-        return next((each for row in rows if (each := read_landing(row).command)), ())
+        return self._read_newest()[1]
 
     # -- the move
 
@@ -377,10 +381,7 @@ class Landings:
                 self._resume(CallContext(SYSTEM))
 
     def _resume(self, call: CallContext) -> None:
-        only = RowFilter(zone=TREE, tool=LAND, outcome="ok")
-        journal = self._store.journal
-        newest = journal.rows_before(journal.last_seq() + 1, limit=1, only=only)
-        record = read_landing(newest[0]) if newest else None
+        record, _ = self._read_newest()
         if record is None or record.state != "decided":
             return
         tree = next(iter(self._trees.all()), None)
@@ -388,13 +389,36 @@ class Landings:
             return
         merger = GitMerger(tree.git)
         now = merger.find_commit(record.into)
-        if now == record.before or now == record.after:
+        if not self._is_sound(record, merger):
+            return
+        if now in (record.before, record.after):
             self._finish(call, record, tree)
         else:
             is_landed = bool(now) and merger.is_ancestor(record.after, now)
             self.record(call, record._replace(state="landed" if is_landed else "interrupted"))
 
+    def _is_sound(self, record: LandingRecord, merger: GitMerger) -> bool:
+        """Return whether ``record`` can belong to a landing, which takes no commit from a branch. A program
+        that can write the journal can add any row."""
+        is_named = all(_COMMIT.fullmatch(each) for each in (record.before, record.after))
+        return is_named and merger.is_ancestor(record.before, record.after)
+
     # -- rows
+
+    def _read_newest(self) -> tuple[LandingRecord | None, tuple[str, ...]]:
+        """Return the newest landing, and the command of the newest check. Only new rows are read."""
+        journal = self._store.journal
+        with self._lock:
+            last = journal.last_seq()
+            only = RowFilter(zone=TREE, tool=LAND, outcome="ok", after=self._scanned)
+            rows = journal.rows_before(last + 1, limit=_MAX_LISTED, only=only)
+            # Only people decide. The service records how a landing ended.
+            mine = (row for row in rows if row.actor == SYSTEM or row.kind == "human")
+            records = [read_landing(row) for row in mine if self._counts(row)]
+            self._newest = next(iter(records), self._newest)
+            self._check = next((each.command for each in records if each.command), self._check)
+            self._scanned = last
+            return self._newest, self._check
 
     def record(self, call: CallContext, record: LandingRecord) -> None:
         """Record what became of a landing. A decided one is continued by the next landing, or by `resume`."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import combinations
 from threading import Lock
@@ -30,15 +30,21 @@ from watchroom.features.trees.rows import (
     split_repo_path,
 )
 from watchroom.features.trees.service import Trees
-from watchroom.features.trees.write_rules import MAX_MERGED_CHARACTERS, merge_texts
+from watchroom.features.trees.write_rules import merge_texts
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.rules.file_versions import blob_of, is_text, unescape_path
 from watchroom.model import SYSTEM, Row
 
 DELAY_SECONDS: Final = 0.1
 """Seconds after a write until its file is merged. Further writes in between are merged with it."""
-_MAX_TEXTS: Final = 2000
-"""Texts of commits that are remembered."""
+MAX_TREES: Final = 30
+"""Maximum number of trees that are compared with each other."""
+_MAX_COMPARED: Final = 4
+"""Maximum number of pairs that one call compares wholly, because other jobs wait for it."""
+_MAX_TEXTS: Final = 500
+"""Maximum number of texts of commits that are kept in memory."""
+_MAX_CHARACTERS: Final = 200_000
+"""Maximum number of characters in a text that is merged here, because other jobs wait for it."""
 _MAX_LISTED: Final = 1000
 _log = logging.getLogger("watchroom")
 
@@ -46,12 +52,14 @@ _log = logging.getLogger("watchroom")
 class _Side(NamedTuple):
     """A file in a tree or a commit.
 
-    - ``text``: None if it is not there or is not text.
-    - ``digest``: tells binary files apart; empty for texts and where no file is.
+    - ``text``: None if there is no file, or if it is not a text that can be merged.
+    - ``digest``: tells files without ``text`` apart, empty if there is none.
+    - ``is_large``: it is a text that is too long to merge.
     """
 
     text: str | None = None
     digest: str = ""
+    is_large: bool = False
 
 
 class _Pair(NamedTuple):
@@ -78,6 +86,8 @@ class ConflictPreview:
         self._written: set[tuple[str, str]] = set()
         self._heads: dict[str, str] = {}
         self._pairs: dict[tuple[str, str], _Pair] = {}
+        self._due: set[tuple[str, str]] = set()
+        """The pairs to compare wholly."""
         self._found: dict[tuple[str, str], frozenset[str]] = {}
         self._texts: OrderedDict[tuple[str, str], _Side] = OrderedDict()
 
@@ -94,20 +104,24 @@ class ConflictPreview:
         self._schedule(self.update)
 
     def update(self) -> None:
-        """Merge what was written since the last call, or everything of trees whose HEAD has moved. Record
-        what changed."""
+        """Merge what was written since the last call, and some pairs of trees whose HEAD has moved. Record
+        what changed. Schedule another call if pairs are left."""
         with self._updating:
             with self._lock:
                 written, self._written = self._written, set()
             try:
                 self._update(written)
             except (WatchroomError, OSError) as error:
-                # Such as a tree that is removed meanwhile. The next write looks at everything again.
+                # Such as a tree that is being removed. The next write compares all pairs again.
                 self._heads.clear()
+                self._due.clear()
                 _log.warning("no conflicts of working trees are predicted: %s", error)
+            has_more = bool(self._due)
+        if has_more:
+            self._schedule(self.update)
 
     def _update(self, written: Iterable[tuple[str, str]]) -> None:
-        trees = {each.id: each for each in self._trees.all()}
+        trees = {each.id: each for each in self._trees.all()[:MAX_TREES]}
         if len(trees) < 2 and not self._found:
             return
         heads = {name: tree.git.read_state().head for name, tree in trees.items()}
@@ -115,21 +129,23 @@ class ConflictPreview:
         names: dict[str, set[str]] = {}
         for tree, path in written:
             names.setdefault(tree, set()).add(path)
-        for key in combinations(sorted(trees), 2):
-            sides = [(trees[each], heads[each]) for each in key]
-            if moved & {*key} or key not in self._pairs:
-                self._pairs[key] = self._compare(trees[key[0]], trees[key[1]], heads)
-                found = self._merge(key, sides, self._list_common(key))
-            else:
-                asked = {name for tree in key for name in names.get(tree, ())}
-                left = self._found.get(key, frozenset()) - asked
-                found = left | self._merge(key, sides, asked) if asked else left
-            self._record(key, found)
-        for gone in [key for key in self._found if not {*key} <= trees.keys()]:
+        pairs = [*combinations(sorted(trees), 2)]
+        self._due |= {key for key in pairs if moved & {*key} or key not in self._pairs}
+        self._due &= {*pairs}
+        self._heads = heads
+        for key in pairs:
+            asked = {name for tree in key for name in names.get(tree, ())}
+            if asked and key not in self._due:
+                found = self._merge(key, _sides(key, trees, heads), asked)
+                self._record(key, (self._found.get(key, frozenset()) - asked) | found)
+        for key in sorted(self._due)[:_MAX_COMPARED]:
+            self._pairs[key] = self._compare(trees[key[0]], trees[key[1]], heads)
+            self._record(key, self._merge(key, _sides(key, trees, heads), self._list_common(key)))
+            self._due.discard(key)
+        for gone in [key for key in self._found if key not in pairs]:
             self._record(gone, frozenset())
             self._found.pop(gone, None)
             self._pairs.pop(gone, None)
-        self._heads = heads
 
     def _compare(self, ours: TreeRecorder, theirs: TreeRecorder, heads: dict[str, str]) -> _Pair:
         one, other = heads[ours.id], heads[theirs.id]
@@ -179,7 +195,7 @@ class ConflictPreview:
         if not is_text(row):
             blob = blob_of(row)
             return _Side(digest=blob.sha256 if blob is not None else f"row {row.seq}")
-        return _Side(self._store.journal.content(row.seq))
+        return _side_of_text(self._store.journal.content(row.seq) or "")
 
     def _read_commit(self, tree: TreeRecorder, commit: str, names: Sequence[str]) -> dict[str, _Side]:
         missing = [name for name in names if (commit, name) not in self._texts]
@@ -213,12 +229,19 @@ class ConflictPreview:
         return frozenset()
 
 
+def _sides(
+    key: tuple[str, str], trees: Mapping[str, TreeRecorder], heads: Mapping[str, str]
+) -> list[tuple[TreeRecorder, str]]:
+    return [(trees[each], heads[each]) for each in key]
+
+
 def _conflicts(base: _Side, ours: _Side, theirs: _Side) -> bool:
-    """Return whether two changes of ``base`` conflict. Both differ from it and from each other."""
+    """Return whether two changes of ``base`` conflict. Both differ from it and from each other. Nothing is
+    predicted of texts that are too long to merge."""
+    if base.is_large or ours.is_large or theirs.is_large:
+        return False
     if ours.text is None or theirs.text is None or base.digest:
         return True
-    if max(len(each.text or "") for each in (base, ours, theirs)) > MAX_MERGED_CHARACTERS:
-        return False
     return merge_texts(base.text or "", ours.text, theirs.text) is None
 
 
@@ -226,11 +249,16 @@ def _side_of(data: bytes | None) -> _Side:
     if data is None:
         return _Side()
     try:
-        if b"\0" not in data:
-            return _Side(data.decode())
+        text = None if b"\0" in data else data.decode()
     except UnicodeDecodeError:
-        pass
-    return _Side(digest=sha256(data).hexdigest())
+        text = None
+    return _Side(digest=sha256(data).hexdigest()) if text is None else _side_of_text(text)
+
+
+def _side_of_text(text: str) -> _Side:
+    if len(text) <= _MAX_CHARACTERS:
+        return _Side(text)
+    return _Side(digest=sha256(text.encode()).hexdigest(), is_large=True)
 
 
 def _name(row: Row) -> str:
