@@ -588,7 +588,7 @@ class Workspace:
         return documents.update_checkpoints(names) if documents else []
 
     def _documents(self) -> Documents | None:
-        """The realtime documents, None if there are none."""
+        """The realtime documents, None if the workspace has no documents."""
         return self.realtime if next(self.journal.heads(DOCUMENT_ZONE), None) else None
 
     def verify(self) -> list[Problem]:

@@ -47,7 +47,7 @@ class BoardMilestone(NamedTuple):
 
 
 class BoardTask(NamedTuple):
-    """A task. ``progress``: in per cent. ``blockers``: empty if there are none."""
+    """A task. ``progress``: in per cent. ``blockers``: empty without blockers."""
 
     line: int
     id: str

@@ -141,7 +141,7 @@ def bound_name(text: str) -> str:
 
 
 def encode_messages(messages: Sequence[Mapping[str, Json]]) -> str:
-    """Return the newest of ``messages`` as a JSON list, empty if there are none."""
+    """Return the newest of ``messages`` as a JSON list, empty if there are no messages."""
     kept: list[str] = []
     size = 0
     for message in reversed(messages):

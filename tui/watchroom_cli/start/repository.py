@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from typing import NamedTuple
 
 from watchroom.features.trees.place import RepositoryPlace, repository_at, workspace_root
 from watchroom.kernel.checkout.location import is_workspace
 from watchroom.texts import Catalogue, Language
+from watchroom_tui.formatters.columns import wrap
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.terminal.session import has_terminal
 
 from watchroom_cli.arguments.workspace_argument import find_working_repository
-from watchroom_cli.output.wrapping import wrap_words
 
 
 class StartPlace(NamedTuple):
@@ -65,7 +66,7 @@ def offer_workspace(texts: Catalogue, language: Language) -> str | None:
     if not has_terminal():
         print(texts("cli.repository.begin", folder=folder), file=sys.stderr)
         return None
-    print(wrap_words(texts("cli.repository.about", folder=folder, root=sanitize(root))))
+    print(_wrap_words(texts("cli.repository.about", folder=folder, root=sanitize(root))))
     if not ask(texts("cli.repository.question")):
         print(texts("cli.repository.declined"), file=sys.stderr)
         return None
@@ -76,6 +77,12 @@ def offer_workspace(texts: Catalogue, language: Language) -> str | None:
 def ask(question: str) -> bool:
     """Return whether the person at the terminal answers yes to ``question``."""
     try:
-        return input(f"{wrap_words(question)} ").strip().lower() in ("y", "yes", "是")
+        return input(f"{_wrap_words(question)} ").strip().lower() in ("y", "yes", "是")
     except EOFError:
         return False
+
+
+def _wrap_words(text: str) -> str:
+    """Return ``text`` with lines that fit the terminal, broken between words. Terminals break words."""
+    columns = shutil.get_terminal_size().columns - 1
+    return "\n".join(piece.rstrip() for line in text.split("\n") for piece in wrap(line, columns))

@@ -41,7 +41,7 @@ def author_style(author: Author) -> str:
 
 
 def count_text(added: int, removed: int) -> str:
-    """Return numbers of lines as ``+12 −3``, empty if there are none."""
+    """Return numbers of lines as ``+12 −3``, empty for no lines."""
     return " ".join(f"{sign}{count}" for sign, count in (("+", added), ("−", removed)) if count)
 
 

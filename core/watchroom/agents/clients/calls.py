@@ -188,7 +188,7 @@ def build_question(client: str, call: PendingCall, folder: str, rule: str, expir
 
 def format_decision(call: PendingCall, decided: CallDecision) -> str:
     """Return the reason and the changed arguments in ``decided``, the decision on ``call``, as a text for the
-    next prompt. Empty if there are none."""
+    next prompt. Empty if the decision has neither."""
     lines = [decided.reason] if decided.reason else []
     if decided.approved and decided.arguments is not None:
         lines.append(f"{call.name} {json.dumps(json.loads(decided.arguments), ensure_ascii=False)}")

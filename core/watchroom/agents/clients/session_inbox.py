@@ -99,7 +99,7 @@ class SessionInbox:
 
 def _fetch_notifications(workspace: Workspace, agent: str, language: Language) -> str:
     """Return the handoffs and settled conflicts for ``agent`` since the last call as a text in ``language``,
-    empty if there are none. They then count as delivered."""
+    empty without news. They then count as delivered."""
     rows = workspace.notifications.fetch(agent)
     texts = catalogue(language)
     lines = [_describe(row, language) for row in rows[-_MAX_NOTIFICATIONS:]]

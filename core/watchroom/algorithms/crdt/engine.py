@@ -238,7 +238,7 @@ class Engine:
         return self._document.export(ExportMode.Updates(VersionVector()))  # type: ignore[no-untyped-call]
 
     def pending_updates(self) -> bytes:
-        """Return the updates that wait for missing updates, as one update; empty if there are none."""
+        """Return the updates that wait for missing updates, as one update; empty if no update waits."""
         return self._document.export_pending_updates() or b""
 
     def editors(self, positions: range) -> list[int | None]:

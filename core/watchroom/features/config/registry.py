@@ -43,7 +43,7 @@ class _Version(NamedTuple):
     """The newest versions of the config file and of the signed settings.
 
     - ``number``, ``written``: the version of the file and its contents.
-    - ``signed``, ``settings``: the version of the signed settings and its contents, None if there are none.
+    - ``signed``, ``settings``: the version of the signed settings and its contents, None if unsigned.
     - ``config``: the config in force.
     """
 

@@ -321,7 +321,7 @@ def _passages(given: Mapping[str, Json]) -> list[tuple[str, str]]:
 
 
 def _patch_of_result(result: Mapping[str, Json], name: str) -> str:
-    """Return the hunks that Claude Code reports as the result of an edit, empty if there are none."""
+    """Return the hunks that Claude Code reports as the result of an edit, empty if it reports no hunks."""
     lines: list[str] = []
     for hunk in get_list(result, "structuredPatch"):
         if not isinstance(hunk, Mapping) or len(lines) > _MAX_PATCH_LINES:

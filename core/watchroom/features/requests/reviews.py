@@ -274,7 +274,7 @@ def describe_review(review: Review, texts: Catalogue, *, is_writable: bool = Tru
 
 
 def describe_comments(review: Review, texts: Catalogue) -> str:
-    """Return the comments of ``review`` in the language of ``texts``; empty if there are none."""
+    """Return the comments of ``review`` in the language of ``texts``; empty without comments."""
     return "\n".join(_describe_comments(review, texts))
 
 

@@ -253,7 +253,7 @@ def _command_result(outcome: CommandOutcome, params: RunCommandParams, texts: Ca
 
 
 def _changes_notice(left: CommandChanges, texts: Catalogue) -> str:
-    """Return a text with further facts about a command's changes for the caller; empty if there are none."""
+    """Return a text with further facts about a command's changes for the caller; empty without such facts."""
     lines = []
     if left.pending:
         lines.append(texts("command.pending", count=left.pending))

@@ -257,7 +257,7 @@ class TreeRemoval:
             raise TreeKept(name=plan.name, reasons=", ".join(kinds))
 
     def keep_commits(self, plan: RemovalPlan) -> str:
-        """Make a branch for commits that no branch has, and return its name; empty if there are none."""
+        """Make a branch for commits that no branch has. Return its name, empty if no commit needs one."""
         if not any(each.kind == "commits" for each in plan.obstacles):
             return ""
         place = plan.place

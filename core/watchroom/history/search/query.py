@@ -100,7 +100,7 @@ def zone_token(zone: str) -> str:
 
 
 def phrases_of(words: str) -> tuple[str, ...]:
-    """Return the phrases of ``words`` as FTS5 expressions. Raise `InvalidSearch` if there are none, or too
+    """Return the phrases of ``words`` as FTS5 expressions. Raise `InvalidSearch` for no phrase, or too
     many."""
     if len(words) > MAX_QUERY:
         raise InvalidSearch(rule="search_length")

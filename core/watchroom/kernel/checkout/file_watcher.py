@@ -209,7 +209,7 @@ class FileWatcher:
 
 
 class _Run:
-    """The run of a watcher's thread, from the first subscriber until there are none."""
+    """The run of a watcher's thread, while it has subscribers."""
 
     def __init__(self) -> None:
         self.stopping = Event()

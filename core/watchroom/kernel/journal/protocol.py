@@ -367,7 +367,7 @@ class Journal(Protocol):
 
     def settled(self, zone: Zone, path: str, *, after: int = 0, limit: int = 100) -> list[Row]:
         """Return at most ``limit`` rows in which people settled conflicts of ``path`` in ``zone`` (resolved,
-        dismissed, reverted), newest first, with seq > ``after``. Fast if there are none."""
+        dismissed, reverted), newest first, with seq > ``after``. Fast without such rows."""
         ...
 
     def content(self, seq: int) -> str | None:

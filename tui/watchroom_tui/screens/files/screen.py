@@ -615,7 +615,7 @@ class FilesScreen(BaseScreen):
             app.open_editor(partial(comments.write, change.file, agent, chosen.lines))
 
     def action_message(self) -> None:
-        """Send the unsent comments to the agent. If there are none, let the person write to it."""
+        """Send the unsent comments to the agent. Without comments, let the person write to it."""
         if self._agent:
             AgentActions(self.dashboard).send_comments_or_write(self._agent)
         else:

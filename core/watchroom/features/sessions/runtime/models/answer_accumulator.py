@@ -147,7 +147,7 @@ class SurrogateJoiner:
         )
 
     def rest(self) -> ModelChunk | None:
-        """Return the remaining lone halves; None if there are none."""
+        """Return the remaining lone halves; None if no half remains."""
         if not (self._content or self._arguments):
             return None
         pieces = [
