@@ -70,7 +70,7 @@ async def test_a_tree_lands_with_two_keys(kept: Workspace, repository: Repositor
     async with dashboard(kept, size=WIDE) as user:
         await opens_trees(user)
         await user.press("down", "K")
-        await user.is_asked("Land ⎇ fares in main? It changes 1 files.")
+        await user.is_asked("Land ⎇ fares in main? Changed files: 1.")
         await user.press("enter")
         await user.is_told("has landed in main")
         assert repository.read("a.txt") == TEXT + "four\n"
@@ -85,7 +85,7 @@ async def test_conflicts_of_a_landing_are_settled_on_the_merge_screen(
     async with dashboard(kept, size=WIDE) as user:
         await opens_trees(user)
         await user.press("down", "K")
-        await user.is_asked("⎇ fares conflicts with main in 1 files. Settle them now?")
+        await user.is_asked("⎇ fares conflicts with main. Files: 1. Settle them now?")
         await user.press("enter")
         await user.is_told("settle the conflicts (!), then land again (K)")
         await user.until(lambda: user.model.conflicts, "the conflict")
@@ -96,7 +96,7 @@ async def test_conflicts_of_a_landing_are_settled_on_the_merge_screen(
         await user.until(lambda: not kept.landings.plan(tree_of(kept)).conflicts, "the settlement")
         await opens_trees(user)
         await user.press("K")
-        await user.is_asked("Land ⎇ fares in main? It changes 1 files.")
+        await user.is_asked("Land ⎇ fares in main? Changed files: 1.")
         await user.press("enter")
         await user.is_told("has landed in main")
         assert repository.read("a.txt") == "one\nmain\nfares\nthree\n"

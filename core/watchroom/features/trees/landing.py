@@ -41,7 +41,7 @@ from watchroom.kernel.journal import RowFilter
 from watchroom.kernel.rules.conflicts import named_conflicts
 from watchroom.kernel.rules.details import get_float, get_int, get_list, get_text
 from watchroom.model import SYSTEM, Json, Note, Row, Write
-from watchroom.validation import MAX_PATH_BYTES, escape_unstorable
+from watchroom.validation import MAX_PATH_BYTES, escape_unstorable, extract_first_line
 
 LandingState: TypeAlias = Literal[
     "up_to_date", "conflict", "check_failed", "moved", "decided", "landed", "interrupted"
@@ -422,7 +422,7 @@ class Landings:
 
     def record(self, call: CallContext, record: LandingRecord) -> None:
         """Record what became of a landing. A decided one is continued by the next landing, or by `resume`."""
-        subject = " ".join(record.command)[:200]
+        subject = extract_first_line(f"{record.into}: {record.state}", 200)
         note = call.with_tool(LAND).note(TREE, record.tree, message=subject, detail=record.detail)
         self._store.commits.commit(note)
 
