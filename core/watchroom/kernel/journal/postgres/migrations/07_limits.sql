@@ -435,9 +435,6 @@ BEGIN
                 row_seq, row_time, draft.actor, draft.tool, draft.zone, draft.path, row_version, draft.base,
                 row_outcome, row_error, draft.message, digest, bytes,
                 CASE
-                    WHEN row_error = 'path_blocked' AND extra <> '' THEN
-                        '{' || extra || CASE WHEN draft.key = '' THEN ''
-                            ELSE ', "idempotency_key": ' || to_json(draft.key) END || '}'
                     WHEN extra = '' THEN draft.detail
                     WHEN draft.detail = '' THEN '{' || extra || '}'
                     ELSE left(draft.detail, -1) || ', ' || extra || '}'
