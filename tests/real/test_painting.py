@@ -22,8 +22,9 @@ UP, DOWN, PAGE_UP, PAGE_DOWN, ESC, TAB = "\x1b[A", "\x1b[B", "\x1b[5~", "\x1b[6~
 """Keys. Escape is that of the kitty protocol: after a bare one Textual waits 100 ms for what may follow."""
 AGE: Final = re.compile(r" *(\d+ (ms|s|m|h|d)\b|\d\d:\d\d(:\d\d)?|[▁-█ ]+\d+ operations/min *)")
 """Ages, times of day and the recent rate, which change between two pictures of a screen."""
-BARS: Final = re.compile(r"[▁-█]+")
-ACTIVE: Final = re.compile(rf"[●○]|{BARS.pattern}")
+WORK: Final = re.compile(r"[●○] .* [▁-█]+.*")
+"""The row of an agent from its mark on, with the bars of its work, which move at other moments than the ages."""
+ACTIVE: Final = re.compile(r"[●○]|[▁-█]+")
 """What changes with an age: the mark of an agent that worked in the last half minute, and the bars of its work."""
 MAX_PICTURES: Final = 8
 """Pictures until the blinking cursor is in the same phase in both."""
@@ -175,20 +176,9 @@ def is_same(one: Sequence[Cell], other: Sequence[Cell]) -> bool:
     if time has passed between them, for what depends on it."""
     if one == other or line(one) == line(other):
         return one == other
-    is_older = AGE.findall(line(one)) != AGE.findall(line(other)) or have_moved(line(one), line(other))
+    is_older = any(each.findall(line(one)) != each.findall(line(other)) for each in (AGE, WORK))
     first, second = (timeless(cells, ACTIVE) if is_older else timeless(cells) for cells in (one, other))
     return first == second
-
-
-def have_moved(one: str, other: str) -> bool:
-    """Whether the bars of an agent's work are further left in ``other``, as after a while, and the rest is the same.
-
-    They move at other moments than the ages change.
-    """
-    before, after = ([*BARS.finditer(text)] for text in (one, other))
-    texts = [[bar.group() for bar in bars] for bars in (before, after)]
-    steps = {bar.start() - moved.start() for bar, moved in zip(before, after, strict=False)}
-    return texts[0] == texts[1] and len(steps) == 1 and min(steps) > 0
 
 
 def timeless(cells: Sequence[Cell], *others: re.Pattern[str]) -> str:
