@@ -95,6 +95,8 @@ class LineReader:
             *lines, pending = (pending + data).split(b"\n")
             self.lines.extend(line.decode(errors="replace") for line in lines)
             self._wake()
+        if pending:
+            self.lines.append(pending.decode(errors="replace"))
         self.lines.append(None)
         self._wake()
 
