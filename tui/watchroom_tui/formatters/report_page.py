@@ -14,6 +14,7 @@ from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.local_time import zoned_time
+from watchroom_tui.formatters.need_texts import need_kind
 from watchroom_tui.formatters.needs import need_matter, need_party
 from watchroom_tui.presentation.sanitize import sanitize
 
@@ -164,7 +165,7 @@ def _need_table(report: Report, texts: Catalogue) -> PageTable:
 def _need_cells(need: Need, texts: Catalogue) -> tuple[Cell, ...]:
     since = zoned_time(need.opened_at or need.row.time)
     matter = _quoted(need_matter(need, texts))
-    return since, labels.need_kind(need, texts), _quoted(need_party(need, texts).text), matter
+    return since, need_kind(need, texts), _quoted(need_party(need, texts).text), matter
 
 
 def _task_table(report: Report, texts: Catalogue) -> PageTable:

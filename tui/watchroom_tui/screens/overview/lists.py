@@ -11,6 +11,7 @@ from watchroom.model import Row
 from watchroom_tui.context import dashboard_of
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.columns import Column
+from watchroom_tui.formatters.need_texts import need_kind
 from watchroom_tui.formatters.needs import NeedKeys, need_keys, need_matter, need_party, need_time
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.keys.keymap import shown_key
@@ -48,7 +49,7 @@ class NeedList(ItemList[Need]):
             keys = keys.rpartition(" ")[0]
         return (
             [Span(" "), labels.NEED_MARKS[item.kind]],
-            [Span(labels.need_kind(item, texts), "strong")],
+            [Span(need_kind(item, texts), "strong")],
             [party],
             [Span(need_matter(item, texts))],
             [need_time(item, now_of(self), texts)],
