@@ -9,7 +9,7 @@ from watchroom.features.budgets.rows import UsageTotal
 from watchroom.features.overview.model import Need
 from watchroom.features.people.decisions import is_legacy
 from watchroom.features.sessions.rows import client_call
-from watchroom.history.report import ActorReport, Decision, Report
+from watchroom.history.report import ActorReport, Report, Settlement
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters import labels
@@ -113,7 +113,7 @@ def _decision_table(report: Report, texts: Catalogue) -> PageTable:
     return _table("decisions", ("time", "by", "what", "subject", "outcome"), rows, texts)
 
 
-def _decision_cells(each: Decision, texts: Catalogue) -> tuple[Cell, ...]:
+def _decision_cells(each: Settlement, texts: Catalogue) -> tuple[Cell, ...]:
     row, asked = each.row, each.request
     by = texts("report.legacy", actor=row.actor) if is_legacy(row) else row.actor
     began = (zoned_time(row.time), _quoted(by))
