@@ -128,8 +128,8 @@ class ConflictTracker:
     current text. These rows close a conflict:
 
     - The next version of the same agent.
-    - A version, dismissal or revert by a person. A version that names the conflicts that it resolves closes
-      only these. Writes of the agent after the named row stay open, because the person has not seen them.
+    - A version, dismissal or revert by a person. If a version names conflicts, it closes only these. Writes
+      of the agent after the named row stay open, because the person has not seen them.
     - Any version with the refused text.
     - The end of the external edit, if it is undone on disk.
     """
