@@ -35,7 +35,7 @@ NAMES_FROM: Final = 100
 current screen instead."""
 SEAL: Final = "▣"
 SEAL_FROM: Final = 120
-"""Minimum number of columns to show the newest checkpoint."""
+"""Minimum number of columns to show the newest seal."""
 MORE: Final = " …"
 """The sign for keys that do not fit."""
 
