@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
 from watchroom.features.budgets.rows import UsageTotal
@@ -44,11 +43,10 @@ class UsageList(ItemList[UsageEntry]):
     ARE_AGENTS = False
     """Whether the names are agents' ids."""
 
-    def show_usage(
-        self, parts: Mapping[str, UsageTotal], titles: Mapping[str, str] = MappingProxyType({})
-    ) -> None:
+    def show_usage(self, parts: Mapping[str, UsageTotal], titles: Mapping[str, str] | None = None) -> None:
         """Show ``parts``, a mapping from names to usage. ``titles``: the titles of names, default: the
         names."""
+        titles = titles or {}
         entries = [UsageEntry(name, used, titles.get(name, name)) for name, used in parts.items()]
         self.show(
             sorted(entries, key=lambda each: (-each.used.cost, -each.used.tokens, each.title, each.name))
