@@ -113,8 +113,7 @@ REVERT_WORK: Final = "revert_work"
 """The tool with which people revert agents' work. The detail of a version of a path has the ``revert``, the
 versions that it ``took`` and ``gave``, and the path's checksum ``before`` (null: no file)."""
 LOST: Final = "process_lost"
-"""The tool of a row that reports a process that ended without releasing its lease. The path is the lease's
-id."""
+"""The tool of rows about processes that ended without releasing their lease. The path is the lease's id."""
 CALL: Final = "call"
 """The field of a row's detail with the id of the tool call that made the row."""
 OPERATION: Final = "operation"
@@ -135,9 +134,9 @@ SEEN: Final = "mark_as_seen"
 
 SET_BUDGET: Final = "set_budget"
 BUDGET_WARNING: Final = "budget_warning"
-"""The tool of a row that reports that most of a budget is used."""
+"""The tool of rows about budgets that are almost used up."""
 BUDGET_REACHED: Final = "budget_reached"
-"""The tool of a row that reports that a budget is used up, and names the request to people about it."""
+"""The tool of rows about budgets that are used up. They name the request to people."""
 
 CHECKPOINT: Final = "journal_checkpoint"
 """The tool of a journal seal: the tree over all earlier rows."""
@@ -151,7 +150,7 @@ OF_JOURNAL: Final = (CHECKPOINT, IDENTIFY)
 """The tools of Watchroom's rows about the journal itself. Nobody needs to see them."""
 
 SEND_ALERT: Final = "send_alert"
-"""The tool by which Watchroom says that it sent an alert, or could not; the path is the target's name."""
+"""The tool of rows about alerts, sent or failed. The path is the target's name."""
 
 RequestKind: TypeAlias = Literal["approve", "prompt", "select"]
 """The kind of a request to a person: to approve calls, to write an answer, or to choose."""

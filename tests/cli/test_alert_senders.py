@@ -23,7 +23,7 @@ from watchroom.features.alerts.rows import AlertItem, AlertMessage, parse_messag
 from watchroom.features.overview.model import Need
 from watchroom.features.requests.rows import Request
 from watchroom.kernel.call_context import CallContext
-from watchroom.kernel.journal.postgres.members import Members
+from watchroom.kernel.journal.postgres.members import DatabaseMembers
 from watchroom.model import SEND_ALERT
 from watchroom.serving.service.link import ServiceLink
 from watchroom_cli.plain.sentences import alert_wording
@@ -223,7 +223,7 @@ def test_a_login_that_cannot_record_alerts_sends_none(
 ) -> None:
     url = new_database()
     with (
-        closing(Members(url)) as members,
+        closing(DatabaseMembers(url)) as members,
         receiving() as receiver,
         Workspace.open(url, agents=["alice"], checkout=tmp_path / "own") as workspace,
     ):

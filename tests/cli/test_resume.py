@@ -102,3 +102,11 @@ def test_rows_of_a_lost_process_cannot_choose_the_shown_command(
         " (its process recorded an invalid command, which is not shown)"
     )
     assert "curl" not in printed(capsys, "show", str(folder), "needs")
+
+
+def test_a_client_runs_in_the_workspace_of_any_address(team: Team) -> None:
+    """Only the client's program is missing, so the workspace was found."""
+    missing = ("--agent", "alice", "--command", "no-such-program")
+    tried = spawned("run", "claude", team.where, *missing)
+    assert (tried.returncode, tried.stdout) == (REFUSED, "")
+    assert "no-such-program" in tried.stderr

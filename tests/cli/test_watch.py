@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from watchroom.features.requests.rows import Option, PendingCall, Request, parse
 from watchroom.kernel.call_context import CallContext
 from watchroom.model import ANSWER, Row
 from watchroom_cli.main import INTERRUPTED, OK
+from watchroom_cli.plain.watcher import LineReader
 
 pytestmark = pytest.mark.slow(6)
 
@@ -68,6 +70,17 @@ def ask(workspace: Workspace, request: Request, step: int = 1) -> Row:
 
 def answers(workspace: Workspace) -> list[Row]:
     return [row for row in workspace.journal.rows(limit=10_000) if row.tool == ANSWER]
+
+
+def test_the_last_line_is_read_without_a_line_break() -> None:
+    reading, writing = os.pipe()
+    ended = threading.Event()
+    typed = LineReader(reading, lambda: ended.set() if None in typed.lines else None)
+    os.write(writing, b"a\nlast")
+    os.close(writing)
+    assert ended.wait(PATIENCE)
+    os.close(reading)
+    assert list(typed.lines) == ["a", "last", None]
 
 
 def test_a_request_is_shown_and_approved(workspace: Workspace) -> None:

@@ -17,7 +17,7 @@ from watchroom.algorithms.crdt.history import (
     CounterShare,
     attribute_document,
 )
-from watchroom.algorithms.crdt.text import Run
+from watchroom.algorithms.crdt.text import TextRun
 
 ALICE, BOB = "alice#a1", "bob#b0"
 
@@ -69,7 +69,7 @@ def test_each_part_has_its_author_and_nothing_is_new_at_the_first_look() -> None
     assert [*found] == ["title", "body", "tags", "settings", "votes"]
     assert found == {
         "title": AttributedRegister(AttributedValue("Plan", "bob", 1)),
-        "body": AttributedText("onetwo", (Run(3, "alice"), Run(3, "bob")), {ALICE: (3,), BOB: (3,)}),
+        "body": AttributedText("onetwo", (TextRun(3, "alice"), TextRun(3, "bob")), {ALICE: (3,), BOB: (3,)}),
         "tags": AttributedSet((AttributedElement("a", ("alice",)), AttributedElement("b", ("bob",)))),
         "settings": AttributedMap(
             {"lang": AttributedValue("zh", "alice", 3), "theme": AttributedValue("dark", "bob", 2)}
@@ -109,7 +109,7 @@ def test_what_came_since_the_earlier_look_is_new_and_what_went_is_named() -> Non
         "title": AttributedRegister(AttributedValue("Plan", "bob", 9, is_new=True)),
         "body": AttributedText(
             "onetwo!",
-            (Run(3, "alice"), Run(3, "bob"), Run(1, "bob", is_new=True)),
+            (TextRun(3, "alice"), TextRun(3, "bob"), TextRun(1, "bob", is_new=True)),
             {ALICE: (3,), BOB: (4,)},
         ),
         "tags": AttributedSet((AttributedElement("a", ("bob",), is_new=True),), removed=("b",)),
@@ -144,5 +144,5 @@ def test_the_authors_of_a_text_beyond_200_000_characters_are_not_told(length: in
     made.text("body").insert(0, "x" * length, ALICE)
     body = attribute_document(made)["body"]
     assert isinstance(body, AttributedText)
-    assert (len(body.text), body.runs) == (length, (Run(length, "alice"),) if is_told else ())
+    assert (len(body.text), body.runs) == (length, (TextRun(length, "alice"),) if is_told else ())
     assert body.version_vector == {ALICE: (length,)}

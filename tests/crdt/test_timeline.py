@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 from watchroom.algorithms.crdt import Delta, Document, FieldType
-from watchroom.algorithms.crdt.history import MAX_SNAPSHOTS, Timeline
+from watchroom.algorithms.crdt.history import MAX_SNAPSHOTS, DocumentHistory
 from watchroom.errors import InvalidState
 
 SCHEMA: dict[str, FieldType] = {
@@ -59,7 +59,7 @@ def test_every_version_is_what_its_deltas_make_of_it() -> None:
     deltas = history(1)
     whole = Document(SCHEMA)
     whole.merge_all(deltas[: VERSIONS // 2])
-    timeline = Timeline(whole, 1 + VERSIONS // 2, lambda after, until: deltas[after - 1 : until - 1])
+    timeline = DocumentHistory(whole, 1 + VERSIONS // 2, lambda after, until: deltas[after - 1 : until - 1])
     told, folded = [Document(SCHEMA).values()], Document(SCHEMA)
     for delta in deltas:
         timeline.add(delta)
@@ -75,7 +75,7 @@ def test_every_version_is_what_its_deltas_make_of_it() -> None:
 def test_beyond_either_end_is_the_end() -> None:
     deltas = history(3)[:5]
     document = Document(SCHEMA)
-    timeline = Timeline(document, 1, lambda after, until: deltas[after - 1 : until - 1])
+    timeline = DocumentHistory(document, 1, lambda after, until: deltas[after - 1 : until - 1])
     for delta in deltas:
         timeline.add(delta)
         document.merge(delta)
@@ -93,7 +93,7 @@ def test_a_moment_costs_at_most_a_128th_of_the_deltas_and_none_is_outside() -> N
         fetched.append(until - after)
         return deltas[after - 1 : until - 1]
 
-    timeline = Timeline(document, 1 + VERSIONS, fetch)
+    timeline = DocumentHistory(document, 1 + VERSIONS, fetch)
     assert timeline.version == 1
     for delta in deltas:
         timeline.add(delta)
@@ -111,6 +111,6 @@ def test_a_moment_costs_at_most_a_128th_of_the_deltas_and_none_is_outside() -> N
 
 
 def test_a_delta_of_a_field_that_the_document_does_not_have_is_refused() -> None:
-    timeline = Timeline(Document(SCHEMA), 1, lambda _, __: [])
+    timeline = DocumentHistory(Document(SCHEMA), 1, lambda _, __: [])
     with pytest.raises(InvalidState):
         timeline.add({"other": {}})

@@ -82,7 +82,7 @@ def test_the_changelog_names_the_formats_of_this_version() -> None:
     for stated in (
         f"schema {len(STEPS)} ",
         f"migrations 01 to {migrations[-1].name[:2]}",
-        f"{FOLD_FORMAT}; {SEARCH_FORMAT}: made anew",
+        f"{FOLD_FORMAT}; {SEARCH_FORMAT}: rebuilt",
         f"`{decisions.FORMAT}`; `{range_proof.FORMAT}`; `{key_file.FORMAT}`; `{tree.FORM}`",
     ):
         assert stated in newest

@@ -33,10 +33,10 @@ from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.checkout.location import find_journal, keep_journal_address
 from watchroom.kernel.journal import open_journal
 from watchroom.model import Row, Zone
-from watchroom_cli.plain.sentences import need_sentence
 from watchroom_cli.watch.views import VIEWS, view_of
 from watchroom_cli.watch.watch import watch_plainly
 from watchroom_tui.formatters import labels
+from watchroom_tui.formatters.need_texts import need_sentence
 from watchroom_tui.presentation.localization import load_texts
 
 pytestmark = pytest.mark.slow(30)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from watchroom import validation
 from watchroom.errors import DeniedError, DraftRefused, JournalError
 from watchroom.kernel.journal import open_journal
-from watchroom.kernel.journal.postgres.members import Members
+from watchroom.kernel.journal.postgres.members import DatabaseMembers
 from watchroom.model import HUMAN_PREFIX, MAX_TEXT_BYTES, OUTCOMES, OUTSIDE, SYSTEM, Note, Write, Zone
 
 pytestmark = pytest.mark.postgres
@@ -430,7 +430,7 @@ def test_one_bad_draft_is_refused_with_its_whole_append(
     new_database: Callable[[], str], draft: dict[str, Any], body: bytes | None
 ) -> None:
     url = new_database()
-    with closing(Members(url)) as members:
+    with closing(DatabaseMembers(url)) as members:
         alice = members.add("alice", "agent")
     with closing(open_journal(alice)) as journal, psycopg.connect(alice, autocommit=True) as connection:
         with pytest.raises(psycopg.Error):

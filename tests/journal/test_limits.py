@@ -19,7 +19,7 @@ from watchroom.errors import DraftRefused, JournalDenied, JournalError, JournalH
 from watchroom.kernel.journal import open_journal
 from watchroom.kernel.journal.postgres import PostgresJournal
 from watchroom.kernel.journal.postgres.locks import _number
-from watchroom.kernel.journal.postgres.members import Members
+from watchroom.kernel.journal.postgres.members import DatabaseMembers
 from watchroom.kernel.journal.postgres.schema import steps
 from watchroom.model import Note, Write
 
@@ -54,19 +54,19 @@ def url(new_database: Callable[[], str]) -> str:
 
 
 @pytest.fixture
-def members(url: str) -> Iterator[Members]:
-    with closing(Members(url)) as members:
+def members(url: str) -> Iterator[DatabaseMembers]:
+    with closing(DatabaseMembers(url)) as members:
         yield members
 
 
 @pytest.fixture
-def alice(members: Members) -> str:
+def alice(members: DatabaseMembers) -> str:
     """The address of an agent."""
     return members.add("alice", "agent")
 
 
 @pytest.fixture
-def dana(members: Members) -> str:
+def dana(members: DatabaseMembers) -> str:
     """The address of a supervisor."""
     return members.add("dana", "supervisor")
 
@@ -271,7 +271,7 @@ def test_an_owner_who_is_no_superuser_ends_sessions_too(url: str) -> None:
         host = connection.info.host
         port = connection.info.port
     owner = f"postgresql://{database}_owner:owner@/{database}?host={host}&port={port}"
-    with closing(Members(owner)) as members:
+    with closing(DatabaseMembers(owner)) as members:
         alice, dana = members.add("alice", "agent"), members.add("dana", "supervisor")
     with closing(psycopg.connect(alice)) as held, closing(open_journal(dana)) as journal:
         append(held)

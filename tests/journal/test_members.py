@@ -15,7 +15,7 @@ from cli.running import misuse, printed, printed_json
 from watchroom import Workspace
 from watchroom.errors import JournalDenied, JournalError
 from watchroom.kernel.journal import open_journal
-from watchroom.kernel.journal.postgres.members import Members
+from watchroom.kernel.journal.postgres.members import DatabaseMembers
 from watchroom.model import Draft, Note, Write
 
 pytestmark = pytest.mark.postgres
@@ -28,13 +28,13 @@ def url(new_database: Callable[[], str]) -> str:
 
 
 @pytest.fixture
-def members(url: str) -> Iterator[Members]:
-    with closing(Members(url)) as members:
+def members(url: str) -> Iterator[DatabaseMembers]:
+    with closing(DatabaseMembers(url)) as members:
         yield members
 
 
 @pytest.fixture
-def alice(members: Members) -> str:
+def alice(members: DatabaseMembers) -> str:
     """The address of an agent."""
     return members.add("alice", "agent")
 
@@ -135,7 +135,7 @@ def test_a_refused_write_is_a_row_with_the_refused_text(alice: str) -> None:
         assert journal.head("private", "bob/a.md") is None
 
 
-def test_a_supervisor_answers_and_a_viewer_looks(members: Members) -> None:
+def test_a_supervisor_answers_and_a_viewer_looks(members: DatabaseMembers) -> None:
     dana, eve = members.add("dana", "supervisor"), members.add("eve", "viewer")
     assert outcomes(dana, Write("human:dana", "answer_request", "request", "bob/s/1", "{}")) == ["ok"]
     assert outcomes(dana, Write("human:dana", "t", "private", "alice/a.md", "x")) == [
@@ -219,7 +219,7 @@ def test_a_lease_is_renewed_and_released_by_its_holder_alone(url: str, alice: st
         assert (held.id, held.is_alive, held.resume) == (lease, True, "go on")
 
 
-def test_who_is_revoked_is_let_in_no_more(members: Members, alice: str) -> None:
+def test_who_is_revoked_is_let_in_no_more(members: DatabaseMembers, alice: str) -> None:
     with closing(open_journal(alice)) as journal:
         journal.append([MINE])
         assert [(each.actor, each.kind, each.is_connected) for each in members.all()] == [

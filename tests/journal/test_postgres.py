@@ -21,7 +21,7 @@ from journal.conformance import (
 )
 from watchroom.features.overview.snapshots import keep_missing, open_fold
 from watchroom.kernel.journal import Journal, open_journal
-from watchroom.kernel.journal.postgres.members import Members
+from watchroom.kernel.journal.postgres.members import DatabaseMembers
 from watchroom.model import Note, Write
 
 pytestmark = pytest.mark.postgres
@@ -75,7 +75,7 @@ class TestPostgres(Conformance, SnapshotConformance, BlobConformance):
 
 
 def test_a_fold_begins_at_a_snapshot_which_the_owner_and_members_do_not_share(url: str) -> None:
-    with closing(Members(url)) as members:
+    with closing(DatabaseMembers(url)) as members:
         dana, eve = members.add("dana", "supervisor"), members.add("eve", "supervisor")
     with (
         closing(open_journal(url)) as owner,

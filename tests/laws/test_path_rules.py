@@ -18,7 +18,7 @@ from hostile.rows import hostile_paths, usual_paths
 from memory_journal import MemoryJournal
 from watchroom.errors import InvalidPath
 from watchroom.kernel.journal import open_journal
-from watchroom.kernel.journal.postgres.members import Members
+from watchroom.kernel.journal.postgres.members import DatabaseMembers
 from watchroom.kernel.rules.row_files import ZONES_WITH_FILES, find_flaw
 from watchroom.model import Note, Write, Zone
 
@@ -193,7 +193,7 @@ def test_the_server_refuses_a_member_s_draft_and_names_the_rule(
 ) -> None:
     """Whoever has an agent's address need not use this library."""
     owner = new_database()
-    members = Members(owner)
+    members = DatabaseMembers(owner)
     address = members.add("alice", "agent")
     members.close()
     allowed: list[Zone] = ["collab", "private", "handoff", "board", "lease", "realtime", "file"]

@@ -13,7 +13,7 @@ from people.test_protected_effects import OTHER_TOOLS, PAGE, TABLE
 from watchroom import Agent, Workspace
 from watchroom.errors import DeniedError, JournalError
 from watchroom.kernel.journal import open_journal
-from watchroom.kernel.journal.postgres.members import Members
+from watchroom.kernel.journal.postgres.members import DatabaseMembers
 from watchroom.model import Draft
 
 pytestmark = pytest.mark.postgres
@@ -43,7 +43,7 @@ def test_an_agents_login_changes_no_protected_state(effect: str, workspace_url: 
     agents = [Agent("alice"), Agent("bob")]
     with (
         Workspace.open(workspace_url, agents, checkout=tmp_path / "team") as workspace,
-        closing(Members(workspace_url)) as members,
+        closing(DatabaseMembers(workspace_url)) as members,
     ):
         alice = members.add("alice", "agent")
         attempt = ATTEMPTS[effect](workspace)
@@ -67,7 +67,7 @@ def test_a_supervisors_login_decides_as_the_page_says(
     agents = [Agent("alice"), Agent("bob")]
     with (
         Workspace.open(workspace_url, agents, checkout=tmp_path / "team") as workspace,
-        closing(Members(workspace_url)) as members,
+        closing(DatabaseMembers(workspace_url)) as members,
     ):
         dana = members.add("dana", "supervisor")
         attempt = ATTEMPTS[effect](workspace)

@@ -19,7 +19,7 @@ from watchroom.features.overview.model import Model
 from watchroom.features.overview.snapshots import read_model
 from watchroom.features.people.rules import DECISION_TOOLS, effect_of
 from watchroom.kernel.call_context import CallContext
-from watchroom.kernel.journal.postgres.members import Members
+from watchroom.kernel.journal.postgres.members import DatabaseMembers
 from watchroom.kernel.zones import ZONES
 from watchroom.model import REVERT, Draft, Json, Note, Write, Zone
 
@@ -42,7 +42,7 @@ def server(new_database: Callable[[], str], tmp_path: Path) -> Iterator[Server]:
     agents = [Agent("alice"), Agent("bob")]
     with (
         Workspace.open(address, agents, checkout=tmp_path / "team") as workspace,
-        closing(Members(address)) as members,
+        closing(DatabaseMembers(address)) as members,
     ):
         close(workspace)
         yield Server(Team(workspace, tmp_path / "team"), members.add("alice", "agent"))

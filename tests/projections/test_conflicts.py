@@ -10,7 +10,7 @@ from watchroom import Toolbox, Workspace
 from watchroom.features.overview.fold import Fold
 from watchroom.kernel.rules.conflicts import ConflictView
 from watchroom.texts import catalogue
-from watchroom_tui.formatters.labels import need_text
+from watchroom_tui.formatters.need_texts import need_text
 
 
 def conflicts(workspace: Workspace) -> tuple[ConflictView, ...]:

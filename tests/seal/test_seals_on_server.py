@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from watchroom.history.seal import Anchors, verify_seals
 from watchroom.kernel.journal import RowFilter, open_journal
-from watchroom.kernel.journal.postgres.members import Members
+from watchroom.kernel.journal.postgres.members import DatabaseMembers
 from watchroom.model import Write
 
 from seal.sealed import notes, seal
@@ -28,7 +28,7 @@ def test_the_owner_seals_and_a_member_who_may_not_read_tokens_finds_the_same(
         assert row is not None
         shown = journal.rows_before(row.seq + 1, only=RowFilter(steps=False))
         assert {each.tool for each in shown} == {"look", "create_token"}
-    with closing(Members(url)) as members:
+    with closing(DatabaseMembers(url)) as members:
         address = members.add("alice", "agent")
     with closing(open_journal(address)) as journal:
         report = verify_seals(journal, anchors.read)

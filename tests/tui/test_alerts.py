@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from watchroom import Row
 from watchroom.features.overview.model import Need
-from watchroom_tui.formatters.labels import alert_text
+from watchroom_tui.formatters.need_texts import alert_text
 from watchroom_tui.presentation.localization import load_texts
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.services.alert_policy import (
@@ -124,8 +124,9 @@ def test_the_key_goes_through_all_modes_and_back() -> None:
 
 def test_one_thing_is_named_and_several_are_counted() -> None:
     words = load_texts("en")
-    assert alert_text([need(1)], words) == "conflict plan.md: bob ↔ alice"
-    assert alert_text([need(1), need(2, path="b.md")], words).startswith("2 items need you: conflict plan.md")
+    assert alert_text([need(1)], words) == "bob and alice both changed plan.md"
+    two = "2 items need you: bob and alice both changed plan.md · bob and alice both changed b.md"
+    assert alert_text([need(1), need(2, path="b.md")], words) == two
     assert alert_text([need(each) for each in range(9)], words).endswith(" · …")
 
 

@@ -155,9 +155,12 @@ async def test_a_very_long_board_is_edited_by_the_section_that_is_looked_at(work
         await user.press("ctrl+s")
         await user.until(lambda: user.place == "CommitDialog", "the question why")
         await user.sees("+ Very short")
-        await user.type("m")
+        await user.type("shorter is better")
         await user.press("enter")
         await user.is_told("saved as v5")
+    row = workspace.journal.head("board", "global")
+    assert row is not None
+    assert row.message == "shorter is better"
     assert current(workspace) == long.replace("short", "Very short")
 
 

@@ -104,6 +104,18 @@ async def test_what_was_looked_at_is_not_new_although_a_long_text_is_still_read(
         await user.sees_no("new since your last look")
 
 
+async def test_changes_of_a_document_that_was_never_opened_are_marked_in_the_list(
+    workspace: Workspace, alice: Toolbox, board: None
+) -> None:
+    create(alice, "other", title="lww_register")
+    async with dashboard(workspace) as user:
+        await user.goes_to("5", "documents")
+        await user.sees("Sprint 1")
+        assert not any("● other" in line for line in user.lines())
+        put(alice, "title", "First", doc_id="other")
+        await user.until(lambda: any("● other" in line for line in user.lines()), "the mark in the list")
+
+
 async def test_what_came_while_one_was_elsewhere_is_counted_and_marked(
     workspace: Workspace, alice: Toolbox, board: None
 ) -> None:

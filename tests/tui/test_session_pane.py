@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 
 import pytest
 from calls import ok, refused
+from rules.rows import row
 from runtime.weather import Chunk, call, calling
 from tui.driver import NARROW, User, dashboard, past
 from tui.sessions import PATIENCE, asks, running, says
 from watchroom import Workspace
 from watchroom.features.sessions.runtime import AgentState, ChatAgent, ModelPayload
-from watchroom.texts import Language
+from watchroom.texts import Language, catalogue
+from watchroom_tui.formatters.transcript import entry_of_step, make_entries, make_session_step
 
 
 class Speaker:
@@ -188,6 +191,25 @@ async def test_earlier_sessions_can_be_read(workspace: Workspace) -> None:
         await user.sees("The first answer.")
         await user.press("right_square_bracket")
         await user.sees("The second answer.")
+
+
+def test_a_step_is_found_by_its_version_although_versions_are_missing() -> None:
+    function = {"name": "save_to_my_workspace", "arguments": "{}"}
+    asks = {"role": "assistant", "content": "", "tool_calls": [{"id": "c", "function": function}]}
+    said = {1: {"role": "user", "content": "Begin."}, 4: asks, 5: {"role": "tool", "tool_call_id": "c"}}
+    said[6] = {"role": "assistant", "content": "Done."}
+    steps = [
+        make_session_step(row(zone="session", version=version), json.dumps({"messages": [message]}))
+        for version, message in said.items()
+    ]
+    entries = make_entries("alice", steps, catalogue("en", "watchroom_tui.texts"))
+    found = {step: entry_of_step(entries, step) for step in (1, 4, 5, 6)}
+    assert {step: entry and entry.text for step, entry in found.items()} == {
+        1: "Begin.",
+        4: "save",
+        5: "save",
+        6: "Done.",
+    }
 
 
 async def test_a_session_that_is_being_read_stays_when_the_agent_begins_another(workspace: Workspace) -> None:

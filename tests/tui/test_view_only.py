@@ -28,6 +28,18 @@ async def test_viewers_see_agents_work_live(workspace: Workspace, alice: Toolbox
         await user.sees("new.md")
 
 
+async def test_a_refused_revert_leaves_the_timeline_open(workspace: Workspace, conflict: int) -> None:
+    async with looking_at(workspace) as user:
+        await user.goes_to("7", "requests")
+        await user.press("T")
+        await user.until(lambda: user.app.timeline is not None, "the timeline")
+        await user.press("comma")
+        await user.until(lambda: not user.app.is_live, "the past")
+        await user.press("V")
+        await user.is_told("View only")
+        assert user.app.timeline is not None
+
+
 async def test_viewers_are_offered_no_acts(workspace: Workspace, conflict: int) -> None:
     before = workspace.journal.last_seq()
     async with looking_at(workspace) as user:

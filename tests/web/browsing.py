@@ -28,7 +28,7 @@ def served(root: Path, *more: str) -> Iterator[str]:
 
 
 @contextmanager
-def server(root: Path, *more: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def server(root: Path | str, *more: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """As `served`, with the process that serves it."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -59,6 +59,17 @@ async def test_dashboards_end_with_their_server(team: Path, end: signal.Signals)
             await asyncio.to_thread(process.wait, PATIENCE)
             _, alive = await asyncio.to_thread(psutil.wait_procs, dashboards, PATIENCE)
             assert alive == []
+
+
+@pytest.mark.postgres
+async def test_a_workspace_in_a_database_is_served_by_its_address(
+    new_database: Callable[[], str], tmp_path: Path
+) -> None:
+    address = new_database()
+    Workspace.open(address, agents=["alice"], checkout=tmp_path / "checkout").close()
+    with server(address) as (url, _):
+        async with page(url, "width=80&height=24") as socket:
+            await sees(socket, b"alice")
 
 
 async def test_a_dashboard_ends_with_its_page(team: Path) -> None:

@@ -231,12 +231,12 @@ class WatchroomApp(Dashboard):
 
     def explain_read_only(self) -> None:
         failure = self._toolbox.failure
-        if not self.is_live:
-            text = self.texts("files.in_the_past")
-        elif failure:
+        if failure:
             text = self.texts("files.view_only", reason=sanitize(failure))
-        else:
+        elif self.feed.is_live and not self.may_act:
             text = self.texts("files.only_looking")
+        else:
+            text = self.texts("files.in_the_past")
         self.show_message(text, "warning")
 
     @property

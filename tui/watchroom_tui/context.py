@@ -53,7 +53,7 @@ class AgentTarget(NamedTuple):
 
 
 class SessionTarget(NamedTuple):
-    """A session by its path. ``step``: the number of a step in the session. 0: the newest text."""
+    """A session by its path. ``step``: the version of a step's row. 0: the newest text."""
 
     path: str
     step: int = 0

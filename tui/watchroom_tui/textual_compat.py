@@ -1,8 +1,8 @@
 """Private attributes of Textual and textual-serve that the dashboard uses.
 
 Modules that override private methods call `require` on import. `require` fails if a version of Textual uses
-other names. The real tier of the tests runs with the oldest and the newest allowed version. "Needed" names
-the public interface to request upstream.
+other names. The real tier of the tests runs with the oldest and the newest allowed version. "Missing in
+Textual" names the public interface to request upstream.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def require(owner: type, *names: str) -> None:
         raise TextualIncompatible(problem)
 
 
-# The app overrides App._handle_exception. Needed: a public hook for errors of workers.
+# The app overrides App._handle_exception. Missing in Textual: a public hook for errors of workers.
 require(App, "_handle_exception", "_unnotify")
 require(Widget, "_scroll_update", "_set_dirty")
 require(DOMNode, "_attach")
@@ -48,13 +48,14 @@ require(Screen, "_get_breakpoint_classes")
 
 
 def driver_of(app: App[Any]) -> Driver | None:
-    """Return the driver of a running app. Needed: a method of `App` that writes a terminal sequence."""
+    """Return the driver of a running app. Missing in Textual: a method of `App` that writes a terminal
+    sequence."""
     return app._driver
 
 
 class LayoutHooks:
-    """Mixin for scrollable widgets, with hooks in each layout before the paint. Needed: an event for each
-    hook."""
+    """Mixin for scrollable widgets, with hooks in each layout before the paint. Missing in Textual: an event
+    for each hook."""
 
     def before_scrollbars(self) -> None:
         """Prepare the layout. Called after the widget has its new size. Overrides can change the virtual size
@@ -74,13 +75,13 @@ class LayoutHooks:
 
 
 def mark_dirty(widget: Widget) -> None:
-    """Paint all of ``widget`` with the current frame. Needed: `refresh` during a layout."""
+    """Paint all of ``widget`` with the current frame. Missing in Textual: `refresh` during a layout."""
     widget._set_dirty()
 
 
 def has_dirty_regions(widget: Widget) -> bool:
-    """Return whether ``widget`` changed since `clear_dirty_regions`. Needed: a paint cache in Textual, which
-    asks all widgets for all lines on each paint."""
+    """Return whether ``widget`` changed since `clear_dirty_regions`. Missing in Textual: a paint cache. Each
+    paint asks all widgets for all lines."""
     return bool(widget._dirty_regions)
 
 
@@ -90,21 +91,22 @@ def clear_dirty_regions(widget: Widget) -> None:
 
 
 def paint_with_next_frame(screen: Screen[Any], widgets: Iterable[Widget]) -> None:
-    """Paint ``widgets`` together with the next frame of ``screen``. Needed: a refresh without a message."""
+    """Paint ``widgets`` together with the next frame of ``screen``. Missing in Textual: a refresh without a
+    message."""
     for each in widgets:
         screen._dirty_widgets.add(each)
 
 
 def attach(node: DOMNode, parent: DOMNode) -> None:
-    """Make ``node`` a child of ``parent`` for the stylesheet only. Needed: the style of one component class,
-    computed on first use."""
+    """Make ``node`` a child of ``parent`` for the stylesheet only. Missing in Textual: the style of one
+    component class, computed on first use."""
     node._attach(parent)
 
 
 def note_styles_read(screen: Screen[Any]) -> None:
     """Prevent Textual from parsing all stylesheets again for ``screen``, after its own stylesheets were read.
 
-    Needed: adding a stylesheet without parsing the others.
+    Missing in Textual: adding a stylesheet without parsing the others.
     """
     screen._css_update_count = screen.app._css_update_count
 
@@ -112,8 +114,8 @@ def note_styles_read(screen: Screen[Any]) -> None:
 def add_breakpoint_classes(screen: Screen[Any]) -> None:
     """Add the classes of ``screen`` for the size of the terminal before the first layout.
 
-    Textual adds the classes after the first layout, and then repeats all styling and layout. Needed: classes
-    before the first layout.
+    Textual adds the classes after the first layout, and then repeats all styling and layout. Missing in
+    Textual: classes before the first layout.
     """
     size = screen.app.size
     across, down = screen.HORIZONTAL_BREAKPOINTS or [], screen.VERTICAL_BREAKPOINTS or []
@@ -130,7 +132,7 @@ class Notice(Notification):
     """A notification with a timer of at least `MIN_NOTICE_SECONDS`.
 
     A negative timer blocks the event loop (Textual 8.2), and a notification may expire between a screen's
-    check and its timer. Needed: the same minimum in Textual.
+    check and its timer. Missing in Textual: the same minimum.
     """
 
     @property
@@ -143,7 +145,7 @@ class Notice(Notification):
 
 
 def drop_information(app: App[Any]) -> None:
-    """Remove the information notices. Needed: a method in Textual that removes one kind of notices."""
+    """Remove the information notices. Missing in Textual: a method that removes one kind of notices."""
     for each in [*app._notifications]:
         if each.severity == "information":
             app._unnotify(each, refresh=False)
@@ -160,24 +162,25 @@ def restarts_itself(driver: LinuxDriver) -> bool:
 
 
 def wrap_output(driver: LinuxDriver, wrap: Callable[[IO[str]], object]) -> None:
-    """Put ``wrap`` between a driver and its terminal. Needed: a driver that survives a failed write."""
+    """Put ``wrap`` between a driver and its terminal. Missing in Textual: a driver that survives a failed
+    write."""
     cast(Any, driver)._file = wrap(cast("IO[str]", driver._file))
 
 
 def wrap_page_output(driver: WebDriver, wrap: Callable[[Callable[[bytes], int]], object]) -> None:
-    """Put ``wrap`` between a driver and its page. Needed: see `wrap_output`."""
+    """Put ``wrap`` between a driver and its page. Missing in Textual: see `wrap_output`."""
     cast(Any, driver)._write = wrap(driver._write)
 
 
 def make_xterm_parser() -> XTermParser:
-    """Return Textual's parser of terminal input. Needed: a driver whose input can be decoded with errors
-    replaced."""
+    """Return Textual's parser of terminal input. Missing in Textual: a driver whose input can be decoded with
+    errors replaced."""
     from textual._xterm_parser import XTermParser
 
     return XTermParser()
 
 
 async def process_messages(server: object, page: object, dashboard: object) -> None:
-    """Pass messages between a page and its dashboard process, as textual-serve's server does. Needed: a
-    websocket handler that subclasses can wrap."""
+    """Pass messages between a page and its dashboard process, as textual-serve's server does. Missing in
+    Textual: a websocket handler that subclasses can wrap."""
     await cast(Any, server)._process_messages(page, dashboard)

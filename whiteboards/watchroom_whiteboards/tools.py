@@ -164,6 +164,7 @@ class BoardUpdateSectionParams(ParamsModel):
     board: Name
     section: Name
     content: str
+    message: Message | None = None
     expected_version: Expected | None = None
     wait_seconds: Wait | None = None
 
@@ -177,6 +178,7 @@ def whiteboard_update_section(context: ToolContext, params: BoardUpdateSectionPa
         params.board,
         params.section,
         params.content,
+        message=params.message or "",
         expected=params.expected_version,
         seen=_last_seen(context, params.board),
         wait=_wait(params.wait_seconds),

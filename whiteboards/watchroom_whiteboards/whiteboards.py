@@ -225,6 +225,7 @@ class Whiteboards:
         section: str,
         content: str,
         *,
+        message: str = "",
         seen: int = 0,
         expected: int | None = None,
         wait: float = LOCK_TIMEOUT,
@@ -234,6 +235,7 @@ class Whiteboards:
         All other text is unchanged, byte for byte. The update conflicts only with changes of the section
         since the caller read it.
 
+        - ``message``: a description of the change, default: the section's path.
         - ``seen``: the version in which the caller read the whole board. A later read of the section takes
           precedence.
         - ``expected``: the section must be unchanged since this version; `UNCHECKED` skips the check. It
@@ -264,7 +266,8 @@ class Whiteboards:
         def draft(current: FileVersion | None) -> Write:
             text, path, base = prepared(current)
             detail = {SECTION: path}
-            return call.write("board", board.name, text, path[:_MAX_MESSAGE_CHARACTERS], base, detail)
+            why = message or path[:_MAX_MESSAGE_CHARACTERS]
+            return call.write("board", board.name, text, why, base, detail)
 
         return self._boards.write(call, board.name, draft, wait=wait)
 

@@ -52,7 +52,7 @@ class ActorReport(NamedTuple):
     client_edits: int = 0
 
 
-class Decision(NamedTuple):
+class Settlement(NamedTuple):
     """A settled conflict, or an answered ``request``. ``row``: the row of the decision."""
 
     row: Row
@@ -87,7 +87,7 @@ class Report(NamedTuple):
     actors: tuple[ActorReport, ...]
     paths: tuple[PathDifference, ...]
     more_paths: int
-    decisions: tuple[Decision, ...]
+    decisions: tuple[Settlement, ...]
     reverts: tuple[RevertReport, ...]
     refused: tuple[Row, ...]
     needs: tuple[Need, ...]
@@ -195,16 +195,16 @@ def _read_refused(journal: Journal, after: int, until: int) -> tuple[Row, ...]:
 
 def _read_decisions(
     journal: Journal, after: int, until: int, changed: Iterable[ChangedPath]
-) -> tuple[Decision, ...]:
+) -> tuple[Settlement, ...]:
     people = PeopleReader(journal)
     topic = journal.topic(SETTLED, after=after, until=until, limit=MAX_ROWS)
-    settled = [Decision(row) for row in topic if people.counts(row)]
+    settled = [Settlement(row) for row in topic if people.counts(row)]
     closed = sorted((each for each in changed if each.zone == "request" and each.last > 1), key=_newest_first)
     for each in closed[:MAX_ROWS]:
         asked = journal.version("request", each.path, 1)
         ended = find_request_end(journal, people, each.path)
         if asked is not None and ended is not None and ended.kind == "human" and after < ended.seq <= until:
-            settled.append(Decision(ended, RequestView(asked, ended)))
+            settled.append(Settlement(ended, RequestView(asked, ended)))
     return tuple(sorted(settled, key=lambda each: -each.row.seq)[:MAX_ROWS])
 
 

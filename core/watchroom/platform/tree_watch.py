@@ -2,8 +2,8 @@
 
 Three properties of inotify shape this module:
 
-- A watch covers one folder. A new folder is first watched and then listed, so that a file that is created in
-  between is found by one of the two.
+- A watch covers one folder. A new folder is first watched and then listed, so that files created in between
+  are not missed.
 - An event can be older than the listing that already shows its effect. So an event about a folder only means
   that the folder must be listed again.
 - An event about a folder that was moved away does not name the files in it. So the names of all files are

@@ -32,7 +32,7 @@ from watchroom.texts import Catalogue
 
 _CALL: Final = "tools/call"
 _PROBLEM_ARGUMENT: Final = "\ufffd"
-"""The name of the argument that carries the problem of a call whose arguments could not be parsed."""
+"""The argument in which the parser's error is passed if a call's arguments are malformed."""
 _MAX_DIGITS: Final = 1000
 _MAX_CHARACTERS: Final = 200
 # An unterminated string extends to the end of the line, so that scanning a line takes linear time.

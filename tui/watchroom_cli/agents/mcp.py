@@ -9,7 +9,6 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
 from watchroom.agents.clients.registry import HOOKED_CLIENTS
-from watchroom.kernel.journal import is_server_address
 from watchroom.model import HUMAN_PREFIX
 from watchroom.texts import Catalogue
 from watchroom.validation import check_human_name
@@ -20,7 +19,7 @@ from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.acting_person import name_of_this_person, refuse_agents, unlock_key
 from watchroom_cli.arguments.port import listen
-from watchroom_cli.arguments.workspace_argument import add_workspace_argument
+from watchroom_cli.arguments.workspace_argument import absolute_workspace, add_workspace_argument
 from watchroom_cli.command import add_utc_argument, collector_paused, isolated_program, own_program
 
 DAY = 86_400.0
@@ -67,7 +66,7 @@ def _serve_http(args: Namespace, texts: Catalogue) -> int:
         from watchroom.serving.service.link import ServiceLink
 
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
-    root = args.dir if is_server_address(args.dir) else os.path.abspath(args.dir)
+    root = absolute_workspace(args.dir)
     fields = [("root", root), ("port", str(args.http)), *(("ask", each) for each in args.ask)]
     fields += [] if args.toolsets is None else [("toolsets", args.toolsets)]
     listen(LOOPBACK, args.http, texts).close()

@@ -63,6 +63,11 @@ def workspace_of(value: str) -> str:
     return value if is_server_address(value) else workspace_at(value) or value
 
 
+def absolute_workspace(value: str) -> str:
+    """Return the workspace's folder as an absolute path. The address of a database is returned unchanged."""
+    return value if is_server_address(value) else os.path.abspath(value)
+
+
 def workspace_at(folder: str) -> str | None:
     """Return the workspace in ``folder``. It can be a workspace's folder, or a working tree or git folder of
     a repository with a workspace. None for other folders."""

@@ -26,6 +26,7 @@ from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.local_time import local_time
+from watchroom_tui.formatters.need_texts import need_text
 from watchroom_tui.formatters.seals import seal_as_json, seal_lines
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.presentation.shown_place import place_word
@@ -217,7 +218,7 @@ def _print_as_json(
                 "kind": each.kind,
                 "path": each.row.path,
                 "row": each.row.seq,
-                "what": labels.need_text(each, texts),
+                "what": need_text(each, texts),
             }
             for each in repair.needs
         ]
@@ -232,7 +233,7 @@ def _print_repair(repair: Repair, texts: Catalogue) -> None:
         what = labels.outcome_span(row, texts).text
         print(texts("cli.verify.recorded", row=row.seq, zone=row.zone, path=sanitize(row.path), what=what))
     for need in repair.needs:
-        print(texts("cli.verify.need", path=sanitize(need.row.path), what=labels.need_text(need, texts)))
+        print(texts("cli.verify.need", path=sanitize(need.row.path), what=need_text(need, texts)))
 
 
 def _print_problems(problems: list[Problem], rows: int, args: Namespace, texts: Catalogue) -> None:

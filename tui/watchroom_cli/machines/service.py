@@ -82,8 +82,8 @@ def _run(language: Language, texts: Catalogue) -> int:
 
 
 def _leave_output(texts: Catalogue) -> None:
-    """Close standard output, which tells the client that started the service that the service is ready. Print
-    a line first at a terminal."""
+    """Close standard output. This signals to the client that the service is ready. Print a line first at a
+    terminal."""
     if sys.stdout.isatty():
         print(texts("cli.service.serving", socket=sanitize(client_program.socket_path())), flush=True)
     nothing = os.open(os.devnull, os.O_RDWR)

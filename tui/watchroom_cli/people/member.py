@@ -37,10 +37,10 @@ def run_member(args: Namespace, texts: Catalogue) -> int:
         raise WrongUsage(texts("cli.member.usage"))
     refuse_agents(args.dir)
     try:
-        from watchroom.kernel.journal.postgres.members import Members
+        from watchroom.kernel.journal.postgres.members import DatabaseMembers
     except ImportError as error:
         raise ExtraMissing(extra="postgres", package="psycopg") from error
-    with closing(Members(address)) as members:
+    with closing(DatabaseMembers(address)) as members:
         if args.action == "add":
             login = members.add(args.name, args.kind)
             if args.json:

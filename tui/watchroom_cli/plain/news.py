@@ -12,9 +12,10 @@ from watchroom.features.sessions.view import RequestView
 from watchroom.features.tasks.view import TaskView
 from watchroom.texts import Catalogue
 from watchroom_tui.formatters import labels
-from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.formatters.need_texts import need_sentence
+from watchroom_tui.presentation.sanitize import sanitize, shorten
 
-from watchroom_cli.plain.sentences import end_sentence, need_sentence, shorten, time_left
+from watchroom_cli.plain.sentences import end_sentence, time_left
 
 Identity = tuple[NeedKind, str, int]
 EXPIRES_SOON_SECONDS: Final = 30

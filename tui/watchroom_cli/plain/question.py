@@ -17,14 +17,13 @@ from watchroom.kernel.reads import find_content
 from watchroom.model import Row
 from watchroom.texts import Catalogue
 from watchroom_tui.formatters import labels
-from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.presentation.sanitize import sanitize, shorten
 from watchroom_tui.readers.request import argument_lines
 from watchroom_tui.services import person_calls
 from watchroom_tui.services.person_calls import PersonCall
 from watchroom_tui.worker.main import DiffLine, diff
 
 from watchroom_cli.plain.hunk_review import HUNK_KEYS, HunkReview, UnusableComment
-from watchroom_cli.plain.sentences import shorten
 
 MAX_LINES: Final = 2000
 """Max lines of a difference or a text."""

@@ -1,27 +1,21 @@
-"""Needs, agents and rows as plain sentences, without symbols. All sentences are safe to print."""
+"""Agents and rows as plain sentences, without symbols. All sentences are safe to print."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final
 
 from watchroom.features.alerts.payloads import AlertWording
 from watchroom.features.alerts.payloads import end_sentence as end_with
 from watchroom.features.alerts.rows import AlertItem
 from watchroom.features.overview.model import Model, Need, urgent_needs
 from watchroom.features.sessions.rows import client_call
-from watchroom.features.sessions.view import RequestView
-from watchroom.features.trees.rows import side_of
-from watchroom.kernel.rules.conflicts import NOT_A_FILE
 from watchroom.kernel.rules.details import BufferDetail
-from watchroom.model import REVERT_WORK, USER, Row
+from watchroom.model import USER, Row
 from watchroom.texts import Catalogue, Language, catalogue
 from watchroom_tui.formatters import labels
+from watchroom_tui.formatters.need_texts import need_sentence
 from watchroom_tui.presentation.localization import load_texts
-from watchroom_tui.presentation.sanitize import sanitize
-
-MAX_CHARACTERS: Final = 400
-"""Max characters of an agent's text in a sentence."""
+from watchroom_tui.presentation.sanitize import sanitize, shorten
 
 
 def end_sentence(text: str, texts: Catalogue) -> str:
@@ -38,62 +32,6 @@ def alert_wording(language: Language) -> AlertWording:
         return AlertItem(kind, key, since, need_sentence(need, texts), sanitize(need.agent), need.deadline)
 
     return AlertWording(catalogue(language), describe)
-
-
-def shorten(text: str, max_characters: int = MAX_CHARACTERS) -> str:
-    """Return at most ``max_characters`` characters of ``text``, sanitized."""
-    return sanitize(text if len(text) <= max_characters else text[: max_characters - 1] + "…")
-
-
-def need_sentence(need: Need, texts: Catalogue) -> str:
-    """Return the sentence about ``need`` and its agent, without a full stop."""
-    key = f"watch.need.{_need_name(need)}"
-    sentence = texts(
-        key if key in texts else "watch.need.other",
-        kind=labels.need_kind(need, texts),
-        subject=shorten(_need_subject(need, texts)),
-        what=labels.need_text(need, texts),
-        who=sanitize(need.row.actor),
-        against=sanitize(need.against),
-        count=need.paths - 1 if need.paths > 1 else need.times,
-        resume=shorten(need.hint),
-        message=shorten(need.row.message),
-    )
-    return labels.with_machine(sentence + labels.omitted_text(need, texts), need, texts)
-
-
-def _need_name(need: Need) -> str:
-    """Return the text key of the sentence about a need."""
-    row = need.row
-    if row.error == "config_invalid":
-        return "config"
-    if row.error == "settings_unsigned":
-        return "unsigned"
-    if need.kind == "request":
-        return RequestView(row).kind
-    if need.kind == "lost" and need.hint:
-        return "resumable"
-    if need.paths > 1:
-        return "outside_many"
-    if need.kind == "outside" and row.error == NOT_A_FILE:
-        return "not_a_file"
-    if need.kind == "outside" and row.sha256 is None:
-        return "deleted"
-    if need.kind == "conflict" and row.tool == REVERT_WORK:
-        return "conflict_of_revert"
-    if need.kind == "conflict" and side_of(row):
-        return "conflict_of_landing"
-    if need.kind == "conflict" and need.against in ("", row.actor):
-        return "conflict_with_own" if need.against else "conflict_with_nothing"
-    return need.kind
-
-
-def _need_subject(need: Need, texts: Catalogue) -> str:
-    if need.kind == "failed":
-        return need.row.message
-    if need.row.zone in ("board", "lease"):
-        return texts("watch.board", name=need.row.path)
-    return labels.need_subject(need, texts)
 
 
 def time_left(expires: int, now: int, texts: Catalogue) -> str:

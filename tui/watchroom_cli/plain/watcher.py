@@ -21,6 +21,7 @@ from watchroom.model import ANSWER, RESOLVE, Json, Row, is_step
 from watchroom.texts import Catalogue, Language, catalogue
 from watchroom_tui.formatters.labels import file_name
 from watchroom_tui.formatters.local_time import local_clock, local_date, utc_offset, zoned_time
+from watchroom_tui.formatters.need_texts import need_sentence
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.services.person_calls import PersonCall
 
@@ -36,7 +37,6 @@ from watchroom_cli.plain.question import (
 )
 from watchroom_cli.plain.sentences import (
     end_sentence,
-    need_sentence,
     needs_line,
     row_sentence,
     state_lines,
@@ -95,6 +95,8 @@ class LineReader:
             *lines, pending = (pending + data).split(b"\n")
             self.lines.extend(line.decode(errors="replace") for line in lines)
             self._wake()
+        if pending:
+            self.lines.append(pending.decode(errors="replace"))
         self.lines.append(None)
         self._wake()
 

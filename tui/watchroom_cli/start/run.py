@@ -11,13 +11,14 @@ from argparse import ArgumentParser, Namespace
 from typing import TextIO
 
 from watchroom.agents.clients.registry import ACP_CLIENTS
+from watchroom.kernel.journal import is_server_address, without_password
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
 from watchroom_tui.presentation.sanitize import sanitize_lines
 from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.acting_person import suggest_closing
-from watchroom_cli.arguments.workspace_argument import add_workspace_argument
+from watchroom_cli.arguments.workspace_argument import absolute_workspace, add_workspace_argument
 from watchroom_cli.publication import deliver_later
 
 
@@ -72,7 +73,9 @@ def run_run(args: Namespace, texts: Catalogue) -> int:
 
     program = shutil.which("watchroom")
     own = (program,) if program else (sys.executable, "-P", "-m", "watchroom_cli.main")
-    root = os.path.abspath(args.dir)
+    root = absolute_workspace(args.dir)
+    # Other people read this command if the process dies.
+    shown = without_password(root) if is_server_address(root) else root
     server = (*own, "mcp", root, "--agent", args.agent)
     options = AcpOptions(
         os.getcwd(),
@@ -80,7 +83,7 @@ def run_run(args: Namespace, texts: Catalogue) -> int:
         own_tools=args.tools == "both",
         once=args.once,
         resume=args.resume,
-        continues=("watchroom", "run", args.client, root, "--agent", args.agent, "--resume"),
+        continues=("watchroom", "run", args.client, shown, "--agent", args.agent, "--resume"),
     )
     with Workspace.open(root, create=False, scan=False) as workspace:
         workspace.registry.agent(args.agent)

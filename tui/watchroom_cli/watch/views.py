@@ -12,6 +12,7 @@ from watchroom.model import Json
 from watchroom.texts import Catalogue
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.columns import format_age
+from watchroom_tui.formatters.need_texts import need_text
 
 NOT_SEEN_ALIVE: Final = "not seen alive"
 Table: TypeAlias = list[dict[str, Json]]
@@ -56,7 +57,7 @@ def _needs(model: Model, texts: Catalogue, time: FormatTime) -> Table:
         {
             "kind": each.kind,
             "path": each.row.path,
-            "what": labels.need_text(each, texts),
+            "what": need_text(each, texts),
             "row": each.row.seq,
             "since": time(each.opened_at),
             "expires": time(each.deadline) if each.deadline else "",

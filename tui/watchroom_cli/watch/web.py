@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import shlex
 import sys
 from argparse import ArgumentParser, Namespace
 
 from watchroom.features.trees.place import display_name
+from watchroom.kernel.journal import database_name, is_server_address
 from watchroom.texts import LANGUAGES, Catalogue
 
 from watchroom_cli.arguments.port import listen
 from watchroom_cli.arguments.time_argument import open_journal
-from watchroom_cli.arguments.workspace_argument import add_workspace_argument
+from watchroom_cli.arguments.workspace_argument import absolute_workspace, add_workspace_argument
 from watchroom_cli.command import add_utc_argument
 
 PORT = 8642
@@ -34,7 +34,8 @@ def run_web(args: Namespace, texts: Catalogue) -> int:
     # Report an unreadable workspace here, and not in a browser.
     open_journal(args.dir).close()
     listener = listen(HOST, args.port, texts)
-    root = os.path.abspath(args.dir)
+    root = absolute_workspace(args.dir)
+    name = database_name(root) if is_server_address(root) else display_name(root)
     command = [sys.executable, "-P", "-m", "watchroom_cli.main", "open", root, "--alerts", "off"]
     command += ["--language", args.language]
     command += ["--as", args.person] if args.person else []
@@ -49,7 +50,7 @@ def run_web(args: Namespace, texts: Catalogue) -> int:
         f"exec {shlex.join(command)}",
         listener,
         secrets.token_urlsafe(24),
-        title=f"Watchroom · {display_name(root)}",
+        title=f"Watchroom · {name}",
         refusal=texts("cli.web.refusal"),
         on_start=on_start,
     ).serve()

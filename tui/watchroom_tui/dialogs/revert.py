@@ -269,7 +269,7 @@ def ask_to_revert(app: Dashboard, subject: RevertSubject) -> None:
 
     Close an open timeline. An earlier moment on the timeline is the default start of the revert.
     """
-    if app.timeline is not None:
+    if app.may_act and app.timeline is not None:
         if app.timeline.seq is not None and subject.after is None and not subject.undo:
             subject = subject._replace(after=app.timeline.seq)
         app.leave_timeline()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from watchroom_tui.formatters.styled_text import Line, Span
@@ -19,19 +19,22 @@ class Bar(NamedTuple):
     label: str
 
 
-def draw_bars(bars: Sequence[Bar], width: int, height: int, scale: str) -> list[Line]:
+def draw_bars(
+    bars: Sequence[Bar], width: int, height: int, format_value: Callable[[float], str]
+) -> list[Line]:
     """Draw ``bars``, oldest first, as ``height`` lines of at most ``width`` cells.
 
-    The first line starts with ``scale``, the value of the highest bar. The last line has the labels. The
-    oldest bars are left out if space is short.
+    The first line starts with the value of the highest drawn bar, formatted by ``format_value``. The last
+    line has the labels. The oldest bars are left out if space is short.
     """
-    margin = len(scale) + 1
+    margin = max((len(format_value(bar.value)) for bar in bars), default=0) + 1
     rows = height - 1
     if rows < 1 or width < margin + 2 or not bars:
         return []
     step = max(2, min(_WIDEST, (width - margin) // len(bars)))
     shown = bars[-((width - margin) // step) :]
-    highest = max(bar.value for bar in shown) or 1.0
+    largest = max(bar.value for bar in shown)
+    highest, scale = largest or 1.0, format_value(largest)
     lines: list[Line] = []
     for row in range(rows):
         text = "".join(_cell(bar.value / highest, rows - 1 - row, rows) * (step - 1) + " " for bar in shown)

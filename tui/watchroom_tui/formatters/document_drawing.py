@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from watchroom.algorithms.crdt import FieldType, Run
+from watchroom.algorithms.crdt import FieldType, TextRun
 from watchroom.algorithms.crdt.history import (
     AttributedCounter,
     AttributedFields,
@@ -141,7 +141,7 @@ class _Field(NamedTuple):
 
     def _text(self, field: AttributedText) -> Iterator[DocumentRow]:
         yield self._head(self._authors(field))
-        runs = field.runs or (Run(len(field.text), ""),) * bool(field.text)
+        runs = field.runs or (TextRun(len(field.text), ""),) * bool(field.text)
         for number, pieces in enumerate(_lines_of(field.text, runs)):
             authors = ", ".join(dict.fromkeys(sanitize(run.agent) for _, run in pieces if run.agent))
             spans = [Span(sanitize(text), _style(run)) for text, run in pieces]
@@ -207,7 +207,7 @@ class _Field(NamedTuple):
             yield DocumentRow(self.name, share.agent, line, share.is_new)
 
 
-def _style(run: Run) -> str:
+def _style(run: TextRun) -> str:
     return agent_class(run.agent, "-new" if run.is_new else "") if run.agent else ""
 
 
@@ -229,9 +229,9 @@ def _lines(value: Json) -> list[str]:
     return sanitize_lines(text if len(text) <= _MAX_CHARACTERS else text[:_MAX_CHARACTERS] + "…")
 
 
-def _lines_of(text: str, runs: Sequence[Run]) -> list[list[tuple[str, Run]]]:
+def _lines_of(text: str, runs: Sequence[TextRun]) -> list[list[tuple[str, TextRun]]]:
     """Return the lines of the text. Each line consists of pieces by one author."""
-    lines: list[list[tuple[str, Run]]] = [[]]
+    lines: list[list[tuple[str, TextRun]]] = [[]]
     at = 0
     for run in runs:
         for number, piece in enumerate(text[at : at + run.length].split("\n")):

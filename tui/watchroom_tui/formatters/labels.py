@@ -1,30 +1,26 @@
-"""Texts for rows, agents and needs. They are the same on every screen."""
+"""Texts for rows and agents. They are the same on every screen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 from watchroom.features.budgets.rows import UsageTotal
 from watchroom.features.budgets.rules import format_dollars
 from watchroom.features.overview.agents import AgentView, Status
-from watchroom.features.overview.model import Need
 from watchroom.features.sessions.rows import ClientCall, client_call
 from watchroom.features.sessions.view import RequestView
 from watchroom.features.tasks.view import MessageView
-from watchroom.features.trees.rows import GRADE, INTO, grade_of, side_of
+from watchroom.features.trees.rows import GRADE, grade_of, side_of
 from watchroom.features.trees.view import author_of
 from watchroom.kernel.rules import details
 from watchroom.kernel.rules.conflicts import EDIT_UNDONE, NOT_A_FILE
-from watchroom.kernel.rules.details import BufferDetail, CommandDetail, DocumentEdit, StepDetail, get_text
+from watchroom.kernel.rules.details import BufferDetail, CommandDetail, DocumentEdit, StepDetail
 from watchroom.kernel.zones import SHARED
 from watchroom.model import (
     CONTROLS,
     END_TASK,
-    MACHINE,
     MESSAGE,
-    PEOPLE_LOST,
-    REVERT_WORK,
     SEEN,
     SETTLING_NOTES,
     SPAWN,
@@ -36,7 +32,6 @@ from watchroom.model import (
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters.actor_class import agent_class
-from watchroom_tui.formatters.columns import fit_path
 from watchroom_tui.formatters.local_time import local_clock
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.formatters.tree_changes import author_style
@@ -86,24 +81,6 @@ NEED_MARKS: Final[dict[str, Span]] = {
     "stalled": Span("○", "warning"),
     "handoff": Span("✉", "accent"),
 }
-
-
-_FLAWS: Final[dict[str, str]] = {
-    "decision_unsigned": "unsigned",
-    "agent_cannot_answer": "by_agent",
-    "keys_not_typed": "not_typed",
-    "decision_stranger": "not_theirs",
-    "decision_role": "not_theirs",
-    "decision_limits": "not_theirs",
-    "decision_expired": "not_theirs",
-    "decision_key": "not_theirs",
-    "decision_form": "wrong_form",
-    "decision_repeated": "repeated",
-    "decision_elsewhere": "elsewhere",
-    "decision_legacy": "legacy",
-}
-"""Catalogue keys of the reasons why a decision is invalid, by rule. The default reason is that the decision
-differs."""
 
 
 MARKER_SIGNS: Final[dict[str, Span]] = {
@@ -328,115 +305,6 @@ def zone_name(zone: str, texts: Catalogue) -> str:
     """Return the name of ``zone`` for people. Unknown zones keep their names, sanitized."""
     key = f"zone.{zone}"
     return texts(key) if key in texts else sanitize(zone)
-
-
-def need_subject(need: Need, texts: Catalogue) -> str:
-    """Return the subject of a need, such as the file of a handoff or the question of a request."""
-    if need.kind == "request":
-        return request_text(RequestView(need.row), texts)
-    if need.kind in ("lost", "expired"):
-        return need.against
-    if need.kind == "failed":
-        return need.row.actor
-    if need.kind == "message":
-        return sanitize(need.row.message)
-    return need.row.path.partition("/")[2] if need.row.zone == "handoff" else path_of(need.row)
-
-
-def omitted_text(need: Need, texts: Catalogue) -> str:
-    """Return a text about the omitted parts of the need's command, which are invalid. Empty if nothing is
-    omitted."""
-    return "".join(texts(f"need.omitted_{part}") for part in need.resume.omitted)
-
-
-def need_kind(need: Need, texts: Catalogue) -> str:
-    """Return the kind of a need in one word. The kind of a request is the kind of its answer."""
-    if need.kind == "request":
-        return texts(f"request.kind.{RequestView(need.row).kind}")
-    return texts(f"need.kind.{need.kind}")
-
-
-def need_text(need: Need, texts: Catalogue) -> str:
-    """Return a sentence about the need, without the path."""
-    if need.row.error == "config_invalid":
-        return texts("need.config")
-    if need.row.error == "settings_unsigned":
-        return texts("need.unsigned", fields=need.against)
-    if need.kind == "outside" and (need.paths > 1 or need.row.sha256 is None):
-        return with_machine(_edit_text(need, texts), need, texts)
-    if need.kind == "lost" and need.hint:
-        said = texts("need.lost_resumable", against=sanitize(need.against), resume=sanitize(need.hint))
-        return said + omitted_text(need, texts)
-    if need.kind == "lost":
-        return texts("need.lost", against=sanitize(need.against)) + omitted_text(need, texts)
-    if need.kind in ("failed", "breaker", "budget"):
-        return sanitize(need.row.message)
-    if need.kind == "forged":
-        text = _forged_text(need.row, texts)
-        return f"{text} ×{need.times}" if need.times > 1 else text
-    if need.kind == "unreadable":
-        why = texts(f"need.damage.{need.row.error}")
-        key = "need.unreadable" if need.times > 1 else "need.unreadable_one"
-        return texts(key, count=need.times, row=need.row.seq, why=why)
-    who = sanitize(need.row.actor)
-    if need.kind == "conflict" and (text := _conflict_text(need, texts)):
-        return text
-    text = texts(f"need.{need.kind}", who=who, against=sanitize(need.against), count=need.times)
-    text = with_machine(text, need, texts)
-    return f"{text} ×{need.times}" if need.times > 1 and need.kind not in ("denied", "expired") else text
-
-
-def _conflict_text(need: Need, texts: Catalogue) -> str:
-    """Return the text about a conflict, empty for a conflict between two agents."""
-    if need.row.tool == REVERT_WORK:
-        return texts("need.conflict_of_revert", message=sanitize(need.row.message))
-    if side_of(need.row):
-        into = sanitize(get_text(need.row.detail, INTO))
-        return texts("need.conflict_of_landing", tree=sanitize(side_of(need.row)), into=into)
-    if need.against in ("", need.row.actor):
-        key = "need.conflict_with_own" if need.against else "need.conflict_with_nothing"
-        return texts(key, who=sanitize(need.row.actor))
-    return ""
-
-
-def _edit_text(need: Need, texts: Catalogue) -> str:
-    """Return the text about external edits of several files, or an external edit other than a changed
-    text."""
-    if need.paths > 1:
-        return texts("need.outside_many", count=need.paths - 1)
-    return texts("need.not_a_file" if need.row.error == NOT_A_FILE else "need.deleted")
-
-
-def _forged_text(row: Row, texts: Catalogue) -> str:
-    if row.tool == PEOPLE_LOST:
-        return texts("need.people_lost")
-    why = texts(f"need.flaw.{_FLAWS.get(row.error, 'differs')}")
-    return texts("need.forged", who=sanitize(row.actor), what=sanitize(row.tool), why=why)
-
-
-def with_machine(text: str, need: Need, texts: Catalogue) -> str:
-    """Return ``text`` with the machine of an external edit, if the edit names a machine."""
-    machine = need.row.detail.get(MACHINE) if need.kind == "outside" else None
-    return (
-        texts("need.on_machine", what=text, machine=sanitize(machine)) if isinstance(machine, str) else text
-    )
-
-
-def alert_text(needs: Sequence[Need], texts: Catalogue) -> str:
-    """Return needs in one line. Only the first few are named."""
-    named = [
-        texts(
-            "alert.thing",
-            kind=need_kind(need, texts),
-            subject=fit_path(sanitize(need_subject(need, texts)), SUBJECT_WIDTH).strip(),
-            what=need_text(need, texts),
-        )
-        for need in needs[:MOST_NAMED]
-    ]
-    if len(needs) == 1:
-        return named[0]
-    more = ["…"] if len(needs) > MOST_NAMED else []
-    return texts("alert.several", count=len(needs), things=" · ".join(named + more))
 
 
 def _session_outcome(row: Row, texts: Catalogue) -> Span:

@@ -1,4 +1,4 @@
-"""Needs in lists and in the header. Pure."""
+"""Needs in lists and in the header: their columns, keys and times. Pure."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from watchroom.texts import Catalogue
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import format_age
+from watchroom_tui.formatters.need_texts import need_subject, need_text, omitted_text
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.presentation.sanitize import sanitize
 
@@ -36,10 +37,10 @@ def need_matter(need: Need, texts: Catalogue) -> str:
     """Return the subject of ``need`` without its party. Sanitized."""
     times = f"×{need.times} " if need.times > 1 else ""
     if need.kind in ("request", "message"):
-        return times + labels.need_subject(need, texts)
+        return times + need_subject(need, texts)
     if need.kind == "lost":
         resume = texts("needs.resume", command=sanitize(need.hint)) if need.hint else ""
-        resume += labels.omitted_text(need, texts)
+        resume += omitted_text(need, texts)
         if len(need.work.agents) > 1:
             return f"{texts('needs.processes_ended')}{resume} · {sanitize(need.against)}"
         return texts("needs.process_ended") + resume
@@ -49,7 +50,7 @@ def need_matter(need: Need, texts: Catalogue) -> str:
         return texts("needs.denied", count=need.times, path=sanitize(labels.path_of(need.row)))
     if need.kind == "stalled":
         return texts("needs.stalled", path=sanitize(need.row.path.partition("/")[2]))
-    return labels.need_text(need, texts)
+    return need_text(need, texts)
 
 
 def is_soon(need: Need, now: int) -> bool:

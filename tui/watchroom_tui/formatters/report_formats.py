@@ -7,7 +7,7 @@ from html import escape
 from typing import Final
 
 from watchroom.features.budgets.rows import UsageTotal
-from watchroom.history.report import Decision, Report, RevertReport
+from watchroom.history.report import Report, RevertReport, Settlement
 from watchroom.model import Json, row_as_json, timestamp
 
 from watchroom_tui.formatters.report_page import Cell, PageTable, Quoted, ReportPage
@@ -146,7 +146,7 @@ def as_json(report: Report) -> dict[str, Json]:
     }
 
 
-def _decision(each: Decision) -> dict[str, Json]:
+def _decision(each: Settlement) -> dict[str, Json]:
     asked = each.request
     about: dict[str, Json] = {}
     if asked is not None:

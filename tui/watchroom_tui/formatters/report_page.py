@@ -9,11 +9,12 @@ from watchroom.features.budgets.rows import UsageTotal
 from watchroom.features.overview.model import Need
 from watchroom.features.people.decisions import is_legacy
 from watchroom.features.sessions.rows import client_call
-from watchroom.history.report import ActorReport, Decision, Report
+from watchroom.history.report import ActorReport, Report, Settlement
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.local_time import zoned_time
+from watchroom_tui.formatters.need_texts import need_kind
 from watchroom_tui.formatters.needs import need_matter, need_party
 from watchroom_tui.presentation.sanitize import sanitize
 
@@ -112,7 +113,7 @@ def _decision_table(report: Report, texts: Catalogue) -> PageTable:
     return _table("decisions", ("time", "by", "what", "subject", "outcome"), rows, texts)
 
 
-def _decision_cells(each: Decision, texts: Catalogue) -> tuple[Cell, ...]:
+def _decision_cells(each: Settlement, texts: Catalogue) -> tuple[Cell, ...]:
     row, asked = each.row, each.request
     by = texts("report.legacy", actor=row.actor) if is_legacy(row) else row.actor
     began = (zoned_time(row.time), _quoted(by))
@@ -164,7 +165,7 @@ def _need_table(report: Report, texts: Catalogue) -> PageTable:
 def _need_cells(need: Need, texts: Catalogue) -> tuple[Cell, ...]:
     since = zoned_time(need.opened_at or need.row.time)
     matter = _quoted(need_matter(need, texts))
-    return since, labels.need_kind(need, texts), _quoted(need_party(need, texts).text), matter
+    return since, need_kind(need, texts), _quoted(need_party(need, texts).text), matter
 
 
 def _task_table(report: Report, texts: Catalogue) -> PageTable:

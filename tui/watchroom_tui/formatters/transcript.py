@@ -29,6 +29,7 @@ MAX_UNFOLDED: Final = 400
 class TranscriptEntry(NamedTuple):
     """An entry of a transcript.
 
+    - ``key``: the version of its step's row, followed by its place in the step.
     - ``who``: the agent or person.
     - ``mark``: the sign before the text.
     - ``more``: the text below an unfolded call.
@@ -41,6 +42,11 @@ class TranscriptEntry(NamedTuple):
     text: str
     more: str = ""
     style: str = ""
+
+    @property
+    def step(self) -> int:
+        """The version of its step's row."""
+        return int(self.key.partition(".")[0])
 
     @property
     def is_named(self) -> bool:
@@ -64,7 +70,8 @@ def make_entries(agent: str, steps: Sequence[SessionStep], texts: Catalogue) -> 
     """Return the entries of the session's transcript."""
     found: list[TranscriptEntry] = []
     calls: dict[str, int] = {}
-    for number, (_, record) in enumerate(steps):
+    for row, record in steps:
+        number = row.version or 0
         for event in _objects(record, "events"):
             note = _note(f"{number}", event, texts)
             if note is not None:
@@ -81,6 +88,15 @@ def make_entries(agent: str, steps: Sequence[SessionStep], texts: Catalogue) -> 
                 calls[get_text(call, "id")] = len(found)
                 found.append(_call(f"{key}.{order}", agent, call, texts))
     return found
+
+
+def entry_of_step(entries: Sequence[TranscriptEntry], step: int) -> TranscriptEntry | None:
+    """Return the first entry of a step. A step of results has no entry; then return the last entry before it.
+
+    ``step``: the version of its row.
+    """
+    before = [each for each in entries if each.step <= step]
+    return next((each for each in before if each.step == step), before[-1] if before else None)
 
 
 def _message_entries(

@@ -94,8 +94,8 @@ class Action(NamedTuple):
 
     def keys_in(self, keymap: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
         """Return the keys of the action in ``keymap``, which maps action ids to keys. A shortcut that changes
-        the workspace uses the keys of the action whose id is its meaning, unless ``keymap`` contains its own
-        id."""
+        the workspace uses the keys of the action with the same meaning, unless ``keymap`` contains the
+        shortcut's own id."""
         shared = keymap.get(self.meaning, self.keys) if self.acts else self.keys
         return keymap.get(self.id, shared)
 

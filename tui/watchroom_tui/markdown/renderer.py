@@ -22,8 +22,8 @@ MIN_WIDTH: Final = 8
 """Minimum width of a drawing in cells. Narrower panes show the beginnings of its lines."""
 
 _MAX_BRACKETS: Final = 200
-"""Maximum number of opening brackets in a parsed paragraph. Others are shown as plain text, because
-markdown-it takes quadratic time for them."""
+"""Maximum number of opening brackets in a parsed paragraph. Paragraphs with more are shown as plain text,
+because markdown-it takes quadratic time for brackets."""
 
 _SPECIAL: Final = re.compile(r"[\\`*_\[<&~\n]")
 """Pattern of words that may contain markup."""

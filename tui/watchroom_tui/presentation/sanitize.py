@@ -15,6 +15,8 @@ from typing import Final
 from watchroom_tui.presentation.charset import LazyTable, json_escape, terminal_charset
 
 TAB: Final = "→   "
+MAX_CHARACTERS: Final = 400
+"""Max characters of an agent's text in a sentence."""
 _LINE_BREAK: Final = "⏎"
 _FILLERS: Final = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\u180b-\u180f"
 _VARIANTS: Final = "\ufe00-\ufe0d\U000e0100-\U000e01ef"
@@ -58,6 +60,11 @@ def sanitize(text: str) -> str:
     shown = _draw_invisible(text)
     charset = None if shown.isascii() else terminal_charset()
     return shown if charset is None else charset.replace(shown)
+
+
+def shorten(text: str, max_characters: int = MAX_CHARACTERS) -> str:
+    """Return at most ``max_characters`` characters of ``text``, sanitized."""
+    return sanitize(text if len(text) <= max_characters else text[: max_characters - 1] + "…")
 
 
 def escape_invisible(text: str) -> str:

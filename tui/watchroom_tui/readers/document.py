@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from watchroom.algorithms.crdt.history import AttributedFields, Timeline, attribute_document
+from watchroom.algorithms.crdt.history import AttributedFields, DocumentHistory, attribute_document
 from watchroom.features.documents.reads import DocumentReplica, find_version, open_document, read_deltas
 from watchroom.kernel.journal import Journal
 from watchroom.model import Json, Row
@@ -43,7 +43,7 @@ class DocumentReader:
         self._texts = texts
         self._lock = Lock()
         self._tail: DocumentReplica | None = None
-        self._timeline: Timeline | None = None
+        self._timeline: DocumentHistory | None = None
 
     def now(
         self, name: str, newest: int, workspace: Workspace | None, former: AttributedFields | None = None
@@ -85,9 +85,9 @@ class DocumentReader:
                 self._tail = open_document(self._journal, name, version=newest)
         return self._tail
 
-    def _updated_timeline(self, tail: DocumentReplica, progress: Callable[[float], None]) -> Timeline:
+    def _updated_timeline(self, tail: DocumentReplica, progress: Callable[[float], None]) -> DocumentHistory:
         if self._timeline is None:
-            self._timeline = Timeline(tail.document, tail.version, self._between(tail.name))
+            self._timeline = DocumentHistory(tail.document, tail.version, self._between(tail.name))
         for delta in self._between(tail.name)(self._timeline.version, tail.version):
             self._timeline.add(delta)
             if self._timeline.version % _CHUNK == 0:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from watchroom.features.overview.model import Need, urgent_needs
 
 from watchroom_tui.context import Dashboard
-from watchroom_tui.formatters.labels import alert_text
+from watchroom_tui.formatters.need_texts import alert_text
 from watchroom_tui.services.alert_policy import AlertMode, AlertState, initial_state, next_alerts, next_mode
 from watchroom_tui.services.terminal_alerts import alert_sequence
 

@@ -13,7 +13,7 @@ from watchroom.workspace import Workspace
 
 from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.confirm import ConfirmDialog
-from watchroom_tui.formatters import labels
+from watchroom_tui.formatters.need_texts import need_subject, need_text
 from watchroom_tui.presentation.sanitize import sanitize
 
 _MAX_LINES: Final = 12
@@ -29,8 +29,8 @@ async def mark_as_seen(app: Dashboard, need: Need | None) -> None:
     if need is None or not need.is_acknowledgeable:
         app.show_message(texts("seen.nothing" if need is None else "seen.settle"), "warning")
         return
-    subject = sanitize(labels.need_subject(need, texts))
-    question = texts("seen.question", subject=subject, what=labels.need_text(need, texts))
+    subject = sanitize(need_subject(need, texts))
+    question = texts("seen.question", subject=subject, what=need_text(need, texts))
     if await app.push_screen_wait(ConfirmDialog(texts("seen.title"), question)):
         await app.carry_out(SEEN, {"row": need.row.seq}, texts("seen.done", subject=subject))
 

@@ -32,7 +32,7 @@ def decide_calls(request: int, decisions: Sequence[CallDecision], reason: str = 
 
     - ``request``: the number of the request.
     - ``decisions``: the decisions, with their reasons for the agent.
-    - ``reason``: the reason for lists.
+    - ``reason``: the reason for people, shown with the request in lists.
     """
     made: list[Mapping[str, Json]] = [
         {

@@ -23,8 +23,8 @@ class TypeAhead:
         return self._held is not None
 
     def hold_for(self, work: Callable[[], Awaitable[object]]) -> Callable[[], Awaitable[None]]:
-        """Start to queue keys. Return a function that runs ``work`` and then drops the keys that are still
-        queued. ``work`` opens a dialog."""
+        """Start to queue keys. Return a function that runs ``work``, which opens a dialog, and then drops the
+        remaining keys."""
         held: list[events.Event] = []
         self._held = held
 

@@ -15,8 +15,9 @@ from watchroom.kernel.rules.activity import BUCKET_SECONDS, sparkline_counts
 
 from watchroom_tui.context import dashboard_of
 from watchroom_tui.formatters.columns import fit_path, sparkline
-from watchroom_tui.formatters.labels import cost_text, need_kind
+from watchroom_tui.formatters.labels import cost_text
 from watchroom_tui.formatters.local_time import local_clock, local_time, start_of_day, utc_offset, zoned_time
+from watchroom_tui.formatters.need_texts import need_kind
 from watchroom_tui.formatters.needs import is_soon, need_party, time_left
 from watchroom_tui.formatters.styled_text import Line, Span, width_of
 from watchroom_tui.formatters.tree_changes import branch_text
@@ -34,7 +35,7 @@ NAMES_FROM: Final = 100
 current screen instead."""
 SEAL: Final = "▣"
 SEAL_FROM: Final = 120
-"""Minimum number of columns to show the newest checkpoint."""
+"""Minimum number of columns to show the newest seal."""
 MORE: Final = " …"
 """The sign for keys that do not fit."""
 

@@ -229,7 +229,7 @@ class Attachment:
           starts now
 
         A cancelled wait withdraws its question. Raises `WatchroomError`, but never for a call that the client
-        is about to make: the checks that are still possible decide that call.
+        is about to make. Such a call is decided by the checks that are still possible.
         """
         deadline = self.deadline(event) if deadline is None else deadline
         if handover is not None:

@@ -31,7 +31,7 @@ from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
 
 GONE: Final = "client_gone"
-"""The tool of the row that records the processes that remained after a client's end."""
+"""The tool of rows about processes that remained after a client's end."""
 PID: Final = "pid"
 STARTED: Final = "started"
 LEFT: Final = "left"

@@ -114,8 +114,8 @@ def build_entries(client: str, hook: HookProgram, attached: AttachedAs) -> Clien
 
 
 def build_configuration(client: str, hook: HookProgram, attached: AttachedAs) -> ClientConfiguration:
-    """Return the configuration files that attach ``client`` as ``attached`` says: its server entry, hooks,
-    and the variable by which the agent's commands are recognized.
+    """Return the configuration files that attach ``client`` with the options ``attached``. They contain its
+    server entry, its hooks, and the variable that identifies the agent's commands.
 
     If no agent is named, the server entry is left out, because the repository shares its file.
     """

@@ -204,8 +204,8 @@ def _prove_elsewhere(
 
 
 def find_doubt(workspace: Workspace, step: Row, texts: Catalogue, view: ProcessView | None = None) -> str:
-    """Return the reason for doubt that the session that ended with ``step`` has stopped, empty if this is
-    proven.
+    """Return why it is uncertain that a session has stopped, empty if the stop is proven. ``step``: the last
+    step of the session.
 
     Any process of this user can report the end of a session of an attached client, even the agent's own
     shell. So only the end of the client's processes is a proof. Raises `JournalError`.
@@ -221,8 +221,8 @@ def find_doubt(workspace: Workspace, step: Row, texts: Catalogue, view: ProcessV
 
 
 def _wait_for_report(journal: Journal, path: str, cause: Row, seconds: float = _REPORT_SECONDS) -> Row | None:
-    """Wait for the row in which another process reports that it has ended the client of ``path`` because of
-    ``cause``. None if it does not arrive within ``seconds``."""
+    """Wait until another process has ended the client of ``path`` because of ``cause``, and has recorded it
+    in a row. None if it does not arrive within ``seconds``."""
     until = time.monotonic() + seconds
     with closing(journal.changes()) as changes:
         while (left := until - time.monotonic()) > 0:

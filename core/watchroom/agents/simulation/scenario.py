@@ -386,7 +386,7 @@ class Scenario(_Table):
         return (self.zh.task if language == "zh" else None) or self.task
 
     def calls_in(self, routine: str) -> frozenset[str]:
-        """Return the tools that ``routine`` and the routines that it plays can call."""
+        """Return the tools that ``routine`` can call, directly or through the routines that it plays."""
         known: set[str] = set()
         open_names, calls = [routine], set[str]()
         while open_names:

@@ -5,7 +5,7 @@ from watchroom.algorithms.crdt.counter import PNCounter
 from watchroom.algorithms.crdt.document import FIELD_TYPES, Delta, Document, Field, FieldType, check_schema
 from watchroom.algorithms.crdt.lww import LWWMap, LWWRegister, StampedValue
 from watchroom.algorithms.crdt.orset import ORSet
-from watchroom.algorithms.crdt.text import Run, Text, TextEdit
+from watchroom.algorithms.crdt.text import Text, TextEdit, TextRun
 
 __all__ = [
     "FIELD_TYPES",
@@ -18,11 +18,11 @@ __all__ = [
     "LWWRegister",
     "ORSet",
     "PNCounter",
-    "Run",
     "Stamp",
     "StampedValue",
     "Text",
     "TextEdit",
+    "TextRun",
     "agent_of",
     "check_schema",
     "name_replica",

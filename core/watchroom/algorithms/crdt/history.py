@@ -12,7 +12,7 @@ from watchroom.algorithms.crdt.engine import parse_version_ends
 from watchroom.algorithms.crdt.lww import LWWMap, LWWRegister, StampedValue
 from watchroom.algorithms.crdt.orset import ORSet
 from watchroom.algorithms.crdt.state_checks import invalid_state
-from watchroom.algorithms.crdt.text import Run, Text, decode_update
+from watchroom.algorithms.crdt.text import Text, TextRun, decode_update
 from watchroom.model import Json
 
 MAX_ATTRIBUTED: Final = 200_000
@@ -47,7 +47,7 @@ class AttributedText(NamedTuple):
     """
 
     text: str
-    runs: tuple[Run, ...]
+    runs: tuple[TextRun, ...]
     version_vector: Mapping[str, tuple[int, ...]]
 
 
@@ -181,7 +181,7 @@ class _Snapshot(NamedTuple):
     vectors: Mapping[str, dict[int, int]]
 
 
-class Timeline:
+class DocumentHistory:
     """Restores any version of a document. Not thread-safe.
 
     - ``document``: the document with all deltas up to ``version``.

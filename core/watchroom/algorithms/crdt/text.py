@@ -51,7 +51,7 @@ class TextEdit(NamedTuple):
     delta: Mapping[str, Json] | None
 
 
-class Run(NamedTuple):
+class TextRun(NamedTuple):
     """Consecutive characters written by one ``agent``. ``is_new``: whether they were written since an earlier
     state."""
 
@@ -269,7 +269,7 @@ class Text:
         extra = {"waiting": base64.b64encode(waiting).decode()} if waiting else {}
         return {"by": sorted(self._replicas.values()), **extra, "history": history}
 
-    def runs(self, since: Mapping[str, tuple[int, ...]] | None = None) -> list[Run]:
+    def runs(self, since: Mapping[str, tuple[int, ...]] | None = None) -> list[TextRun]:
         """Return the text as runs by writer. This takes about 1 µs per character.
 
         With ``since``, an earlier result of `version_vector`, newer characters are marked as new.
@@ -279,16 +279,16 @@ class Text:
         names = {peer: agent_of(replica) for peer, replica in self._replicas.items()}
         before = {peer: (since or {}).get(self._name_of(peer), (0,))[0] for peer in now}
         fresh = {peer for peer in now if since is not None and now[peer] > before[peer]}
-        runs: list[Run] = []
+        runs: list[TextRun] = []
         start = 0
         for peer, group in groupby(engine.editors(range(len(engine)))):
             stop = start + len([*group])
             agent = names.get(peer or 0, "")
             if peer in fresh:
                 news = [engine.operation_at(at) >= before[peer] for at in range(start, stop)]
-                runs += [Run(len([*each]), agent, is_new) for is_new, each in groupby(news)]
+                runs += [TextRun(len([*each]), agent, is_new) for is_new, each in groupby(news)]
             else:
-                runs.append(Run(stop - start, agent))
+                runs.append(TextRun(stop - start, agent))
             start = stop
         return _join_runs(runs)
 
@@ -355,10 +355,10 @@ class Text:
         return self._engine
 
 
-def _join_runs(runs: list[Run]) -> list[Run]:
+def _join_runs(runs: list[TextRun]) -> list[TextRun]:
     """Join neighbouring runs that differ only in length."""
     groups = groupby(runs, key=lambda run: run[1:])
-    return [Run(sum(run.length for run in group), *key) for key, group in groups]
+    return [TextRun(sum(run.length for run in group), *key) for key, group in groups]
 
 
 def decode_update(delta: Json) -> bytes:

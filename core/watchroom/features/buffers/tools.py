@@ -227,7 +227,7 @@ def _replayed_edit_result(context: ToolContext, params: ParamsModel, row: Row) -
 
 
 def _schema_violation(context: ToolContext, buffer: str) -> TextEditResponse:
-    """Return the response that stands for a recorded response that cannot be read."""
+    """Return the response to use if the recorded response is unreadable."""
     found = context.zones.buffers.find(context.call, buffer, language=context.language)
     messages = BufferMessages(buffer, context.language)
     return TextEditResponse(

@@ -56,7 +56,7 @@ def read_request(journal: Journal, asked: RequestView) -> RequestDetails:
 
 
 def begin_reviews(details: RequestDetails) -> dict[str, Review]:
-    """Return, by call id, a review that accepts everything for each call that would change a text."""
+    """Return reviews by call id that accept every change. Calls that change no text have no review."""
     reviews = {}
     for call, would in zip(details.request.calls, details.proposals, strict=True):
         hunks = diff_lines(would.before, would.after) if would is not None else []

@@ -174,7 +174,7 @@ class Conflicts:
     def settles_conflict_of(self, settlement: Row, actor: str) -> bool:
         """Return whether the row ``settlement`` is a valid decision that settled a conflict of ``actor``.
 
-        A row that was written without the tools can name rows that are not conflicts, or do not exist.
+        Rows that bypass the tools can name rows that are not conflicts, or do not exist.
         """
         numbers = (number for number in named_conflicts(settlement) if 0 < number < settlement.seq)
         conflicts = (self._store.journal.row(number) for number in numbers)

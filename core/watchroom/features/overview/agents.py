@@ -29,7 +29,7 @@ Reading: TypeAlias = Literal["now", "resumed", "next", "never"]
 
 
 class MessageReader(NamedTuple):
-    """The moment at which an agent would read a message that is sent now.
+    """When an agent would read a message that is sent now.
 
     - ``now``: before its next step.
     - ``resumed``: when its session is resumed. ``hint``: the command for that, if known.

@@ -23,14 +23,14 @@ from watchroom.features.handoffs.rows import Delivery
 from watchroom.features.overview.agents import AgentView
 from watchroom.features.overview.client_files import ClientFile
 from watchroom.features.overview.model import ActivityEntry, Need, SealView
-from watchroom.features.overview.processes import OpenWork, Step
+from watchroom.features.overview.processes import NewestStep, OpenWork
 from watchroom.features.overview.timeline import TimelineColumn
 from watchroom.features.people.rows import People, Person
 from watchroom.features.sessions.view import RequestView, SessionView
 from watchroom.features.tasks.view import CommandView, MessageView
 from watchroom.features.trees.comments import TreeComment
 from watchroom.features.trees.rows import Tree
-from watchroom.kernel.rules.conflicts import ConflictView, Refusal
+from watchroom.kernel.rules.conflicts import ConflictView, RefusedWrite
 from watchroom.model import Json, Row
 
 _RECORDS: Final[tuple[Any, ...]] = (
@@ -51,12 +51,12 @@ _RECORDS: Final[tuple[Any, ...]] = (
     OpenWork,
     People,
     Person,
-    Refusal,
+    RefusedWrite,
     RequestView,
     SealView,
     SessionView,
     SharedFile,
-    Step,
+    NewestStep,
     TimelineColumn,
     Tree,
     TreeComment,

@@ -26,7 +26,7 @@ class OpenWork(NamedTuple):
     commands: tuple[str, ...] = ()
 
 
-class Step(NamedTuple):
+class NewestStep(NamedTuple):
     """The newest step of an agent's session.
 
     - ``presence``: the lease that a row named last.
@@ -50,7 +50,7 @@ class ProcessProjection:
     """Attributes that a snapshot leaves out (see `watchroom.features.overview.fold_state`)."""
 
     def __init__(self) -> None:
-        self._agents: dict[str, Step] = {}
+        self._agents: dict[str, NewestStep] = {}
         self._commands: dict[str, Row] = {}
         self._tasks: dict[str, str] = {}
         """The task of each agent, by the agent's id."""
@@ -71,7 +71,7 @@ class ProcessProjection:
         """Apply ``row``, a step of a session."""
         known = self._agents.get(row.actor)
         if row.version is not None:
-            step = Step(row, presence_of(row), is_unfinished(row))
+            step = NewestStep(row, presence_of(row), is_unfinished(row))
         elif takes_over(row) and known is not None and known.row.path == row.path:
             step = known._replace(presence=presence_of(row))
         else:

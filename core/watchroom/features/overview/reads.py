@@ -73,7 +73,7 @@ class VersionTexts(NamedTuple):
     new: str
 
 
-class Merge(NamedTuple):
+class ConflictSides(NamedTuple):
     """The three sides of a conflict, and their texts.
 
     - ``base``, ``current``: None, with an empty text, if there is no such version.
@@ -168,7 +168,7 @@ def read_current(journal: Journal, like: Row) -> Row | None:
     return journal.head(like.zone, like.path)
 
 
-def read_merge(journal: Journal, incoming: Row) -> Merge:
+def read_merge(journal: Journal, incoming: Row) -> ConflictSides:
     """Return the sides of the merge of ``incoming``, a refused write or an external edit. Raise
     `JournalError`."""
     current = read_current(journal, incoming)
@@ -178,7 +178,7 @@ def read_merge(journal: Journal, incoming: Row) -> Merge:
     begun = journal.version("revert", revert, 1) if isinstance(revert, str) else None
     texts = [find_content(journal, row) or "" for row in (base, current, incoming)]
     reverter = begun.actor if begun is not None else ""
-    return Merge(base, current, incoming, texts[0], texts[1], texts[2], reverter)
+    return ConflictSides(base, current, incoming, texts[0], texts[1], texts[2], reverter)
 
 
 def read_preview(journal: Journal, version: Row) -> Preview:

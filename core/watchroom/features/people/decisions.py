@@ -56,7 +56,7 @@ WRONG_FORM: Final = "decision_form"
 _UNSIGNED: Final = frozenset({SIGNED, SIGNATURE, KEY, TRACEPARENT, BEGAN, CALL, OPERATION})
 """Fields that are added to a detail after it was signed."""
 _ABOUT: Final = ("request", "conflict", "resolves", "row")
-"""The fields of a detail that name the rows that a decision is about."""
+"""The fields of a detail with the numbers of the rows to which a decision applies."""
 _MAX_STATEMENT_CHARACTERS: Final = 400_000
 """Maximum characters of a statement, which includes the row's message."""
 _MAX_FINGERPRINT: Final = 60
@@ -303,8 +303,7 @@ def _find_wrong_position(row: Row, statement: Mapping[str, Json], people: People
 
 
 def _find_wrong_subject(row: Row, statement: Mapping[str, Json], evidence: Evidence) -> str:
-    """Return the rule that is broken if ``row`` is not about the rows that were signed; empty if it is about
-    these rows."""
+    """Return the broken rule if ``row`` applies to other rows than the signed ones, else an empty text."""
     about = [[seq, leaf] for seq, leaf in _about(row.detail, evidence)]
     return "" if statement.get("about") == about else "decision_about"
 

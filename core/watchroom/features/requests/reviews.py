@@ -227,7 +227,7 @@ def can_write_part(call: PendingCall, after: str) -> bool:
 
 
 def find_indivisible(calls: Iterable[PendingCall], reviews: Mapping[str, Review]) -> list[PendingCall]:
-    """Return the ``calls`` of which only some hunks were taken, but that can only be written whole.
+    """Return the ``calls`` that can only be written whole, although only some of their hunks were taken.
     `decide_call` rejects them.
 
     ``reviews``: the reviews by call id.

@@ -46,7 +46,7 @@ from watchroom.model import ANSWER, ASK, CANCEL, SYSTEM, WITHDRAW, Json, Row, Wr
 ZONE: Final = "request"
 _SESSION: Final = "session"
 TERMINAL: Final = "terminal"
-"""The field of an answer's detail that records whether the process that answered has a terminal."""
+"""The field of an answer's detail for whether the answering process has a terminal."""
 _PAGE: Final = 500
 """Number of rows that are read at a time."""
 _MAX_SUMMARY: Final = 200

@@ -310,8 +310,8 @@ def _switched(
 
 
 def _exists(off: frozenset[int], versions: Sequence[PathVersion], before: str | None) -> bool:
-    """Return whether the file exists without the versions ``off``: after the newest creation or deletion that
-    stays on."""
+    """Return whether the file exists without the versions ``off``. The newest remaining creation or deletion
+    decides."""
     exists = was = before is not None
     for each in versions:
         is_there = each.content is not None
@@ -328,8 +328,8 @@ def _last_brought(off: frozenset[int], versions: Sequence[PathVersion], start: P
 
 
 def _is_executable(off: frozenset[int], versions: Sequence[PathVersion], start: PathVersion) -> bool:
-    """Return whether the file is executable without the versions ``off``: after the last change of this that
-    stays on."""
+    """Return whether the file is executable without the versions ``off``. The newest remaining change of the
+    executable bit decides."""
     found = was = start.executable
     for each in versions:
         if each.executable != was and each.number not in off and not each.is_revert:

@@ -291,8 +291,8 @@ def _version(call: CallContext, revert: str, planned: PlannedPath, message: str)
 
 
 def _conflict(revert: str, planned: PlannedPath, is_written: bool, message: str) -> Note:
-    """Return the conflict about the remaining changes of a path: between its current text and the text
-    without any selected change."""
+    """Return the conflict about changes of a path that could not be reverted automatically. Its sides are the
+    current text and the text without the selected changes."""
     current = (planned.head.version or 0) + is_written
     return Note(
         *(SYSTEM, REVERT_WORK, planned.zone, planned.path, "conflict", "revert_conflict"),

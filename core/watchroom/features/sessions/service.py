@@ -119,7 +119,8 @@ class SessionRecords:
         return self.step(last.path, last.version or 0, CONTINUE, text, last.message, detail)
 
     def record_takeover(self, last: Row, detail: Mapping[str, Json] | None = None) -> None:
-        """Record that this process runs the session whose newest step is ``last``, if another process ran it.
+        """Record that this process now runs a session that another process ran. ``last``: the newest step of
+        the session.
 
         The note is written in the background, and does not exclude other processes. It is for ended sessions,
         and for sessions of clients: any process may write their next step. ``detail``: additional fields for
@@ -313,8 +314,8 @@ def heard_until(step: Row | None) -> int:
 
 
 def heard_in_session(step: Row | None) -> int:
-    """Return the row up to which the session whose newest step is ``step`` had received messages to
-    itself."""
+    """Return the row up to which a session had received its messages. ``step``: the newest step of the
+    session."""
     if step is None:
         return 0
     return (get_int(step.detail, HEARD_IN_SESSION) or 0) if "heard" in step.detail else step.seq

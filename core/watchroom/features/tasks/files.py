@@ -69,7 +69,8 @@ BATCH_ROWS: Final = 200
 BATCH_BYTES: Final = 1024 * 1024
 """Bytes in a commit, above which no further file is added."""
 _MIN_READ_BYTES: Final = 16 * 1024 * 1024
-"""Minimum number of bytes that each call reads (or one batch of rows), so that recording makes progress."""
+"""Minimum number of bytes to read in each call, so that recording makes progress. A call with a full batch of
+rows may read less."""
 _MAX_NOTED_FOLDERS: Final = 100
 """The maximum number of unreadable folders with a row."""
 _SETTLED_NANOSECONDS: Final = 1_000_000_000

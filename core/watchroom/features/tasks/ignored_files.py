@@ -17,7 +17,7 @@ from watchroom.platform.disk import Parts
 from watchroom.platform.sandbox.repositories import GIT_FOLDER, is_git_folder
 
 SAFE_SETTINGS: Final = ("core.hooksPath=/dev/null", "protocol.allow=never", "core.fsmonitor=false")
-"""Settings that keep git from starting the programs that a repository's own settings name."""
+"""Git settings that override programs in a repository's own settings, so that none of them is started."""
 _SECONDS: Final = 30.0
 """Timeout for all calls of git in one scan."""
 _MAX_OUTPUT: Final = 128 * 1024 * 1024

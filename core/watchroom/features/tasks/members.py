@@ -390,7 +390,7 @@ class Members:
         return self._store.commits.commit(note).row
 
     def _spawn_row(self, agent: str, head: Row | None) -> Row | None:
-        """Return the row that spawned the agent whose newest row is ``head``.
+        """Return the row that spawned an agent. ``head``: the agent's newest row.
 
         None if there is none, or if it is damaged. Then the agent's registration counts.
         """

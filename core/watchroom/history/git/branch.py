@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from watchroom.errors import InvalidRepository, TaskNotFound
 from watchroom.features.tasks.ignored_files import ignored_among
 from watchroom.history.git.export import LeftOut, Reason, read_chunks
-from watchroom.history.git.process import FastImport, Repository
+from watchroom.history.git.process import FastImport, GitRepository
 from watchroom.history.git.stream import (
     FILE_MODES,
     ROW,
@@ -82,7 +82,7 @@ def write_branch(journal: Journal, task: str, name: str, *, path: str = "", base
     if first is None:
         raise TaskNotFound(task=escape_unstorable(task, 100))
     folder = json.loads(journal.content(first.seq) or "{}").get("workspacePath", "")
-    repository = Repository.find(path or folder)
+    repository = GitRepository.find(path or folder)
     ref = check_ref(repository, name)
     head = repository.head(ref) or ""
     after = first.seq
@@ -106,7 +106,7 @@ def write_branch(journal: Journal, task: str, name: str, *, path: str = "", base
     return Branched(branch.commits, begin, new or head, repository.path, branch.skipped, branch.left_out)
 
 
-def check_ref(repository: Repository, name: str) -> str:
+def check_ref(repository: GitRepository, name: str) -> str:
     """Return the ref of the branch ``name`` of ``repository``. Raise `GitError`, and `InvalidRepository` if
     the name is invalid or the branch is checked out."""
     ref = f"refs/heads/{name}"
@@ -119,7 +119,7 @@ def check_ref(repository: Repository, name: str) -> str:
     return ref
 
 
-def _find_base(journal: Journal, repository: Repository, task: str, given: str, *, is_own: bool) -> str:
+def _find_base(journal: Journal, repository: GitRepository, task: str, given: str, *, is_own: bool) -> str:
     """Return the commit at which the branch begins, empty if there is none."""
     if given:
         base = repository.head(given)
@@ -134,7 +134,7 @@ def _find_base(journal: Journal, repository: Repository, task: str, given: str, 
     return (repository.head("HEAD") or "") if is_own else ""
 
 
-def _read_tree(repository: Repository, commit: str) -> dict[str, tuple[str, str]]:
+def _read_tree(repository: GitRepository, commit: str) -> dict[str, tuple[str, str]]:
     """Return the mode and the id of each file of ``commit``, by path."""
     if not commit:
         return {}
@@ -151,7 +151,7 @@ class _Branch:
     """Writes the changes of the files of ``task`` as commits on top of the commit ``begin``."""
 
     def __init__(
-        self, journal: Journal, stream: FastImport, repository: Repository, task: str, begin: str
+        self, journal: Journal, stream: FastImport, repository: GitRepository, task: str, begin: str
     ) -> None:
         self._journal = journal
         self._stream = stream

@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom.errors import InvalidRepository, JournalDamaged
 from watchroom.history.document_cache import DocumentCache
-from watchroom.history.git.process import FastImport, Repository
+from watchroom.history.git.process import FastImport, GitRepository
 from watchroom.history.git.stream import (
     FILE_MODES,
     GROUPING,
@@ -116,7 +116,7 @@ def export_history(
     another journal or grouping. After an error, no ref has changed.
     """
     last = journal.last_seq() if until is None else until
-    repository = Repository.open_bare(path)
+    repository = GitRepository.open_bare(path)
     stale = [ref for ref in (_INCOMING, _INCOMING_NOTES) if repository.head(ref)]
     repository.update_refs([f"delete {ref}" for ref in stale])
     head = repository.head(BRANCH) or ""
@@ -154,7 +154,7 @@ class CommitIndex:
     - ``until``: a row number; most rows of the stream come after it.
     """
 
-    def __init__(self, repository: Repository, head: str, until: int) -> None:
+    def __init__(self, repository: GitRepository, head: str, until: int) -> None:
         self._repository = repository
         self._head = head
         self._until = until
@@ -318,7 +318,7 @@ class _State(NamedTuple):
     opened: tuple[int, ...] = ()
 
 
-def _read_state(journal: Journal, repository: Repository, head: str, per: Grouping) -> _State:
+def _read_state(journal: Journal, repository: GitRepository, head: str, per: Grouping) -> _State:
     """Return the state at ``head``. Raise `InvalidRepository` if it belongs to another journal or
     grouping."""
     if not head:

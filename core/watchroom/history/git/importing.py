@@ -10,7 +10,7 @@ from watchroom.errors import GitError, InvalidPath, InvalidRepository, NotText, 
 from watchroom.features.files.rows import SHARED_FILE_ZONE
 from watchroom.features.tasks.files import ChangeAuthor
 from watchroom.history.git.branch import COMMIT
-from watchroom.history.git.process import Repository
+from watchroom.history.git.process import GitRepository
 from watchroom.history.git.stream import is_safe_path, one_line
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.rules.file_versions import EXECUTABLE, is_executable
@@ -136,19 +136,19 @@ def import_into_task(files: TaskFiles, task: str, path: str, actor: str, revisio
     return Imported(commit, len(rows), 0, 0, omitted)
 
 
-def _find_commit(path: str, revision: str) -> tuple[Repository, str]:
-    repository = Repository.find(path)
+def _find_commit(path: str, revision: str) -> tuple[GitRepository, str]:
+    repository = GitRepository.find(path)
     commit = repository.head(revision)
     if commit is None:
         raise InvalidRepository(path=one_line(revision, _MAX_NAME), rule="no_commit")
     return repository, commit
 
 
-def _message(repository: Repository, commit: str) -> str:
+def _message(repository: GitRepository, commit: str) -> str:
     return f"{one_line(repository.path, _MAX_NAME)} {commit[:12]}"
 
 
-def _read_files(repository: Repository, commit: str, omitted: list[Omitted]) -> Iterator[CommittedFile]:
+def _read_files(repository: GitRepository, commit: str, omitted: list[Omitted]) -> Iterator[CommittedFile]:
     """Yield the files of ``commit``. Append files that cannot be imported to ``omitted``."""
     wanted: list[tuple[str, str, bool]] = []
     total = 0

@@ -23,7 +23,7 @@ _BUFFER_BYTES: Final = 1 << 18
 _MAX_REASON: Final = 500
 
 
-class Repository:
+class GitRepository:
     """A repository. Its work tree is never touched.
 
     ``path``: the folder of a bare repository, or the ``.git`` of a work tree (a file in a linked work tree).
@@ -33,7 +33,7 @@ class Repository:
         self.path = os.path.abspath(path)
 
     @classmethod
-    def find(cls, path: str) -> Repository:
+    def find(cls, path: str) -> GitRepository:
         """Return the repository at ``path``, bare or not. Raise `InvalidRepository`, `GitError`."""
         for each in (path, os.path.join(path, ".git")):
             repository = cls(each)
@@ -42,7 +42,7 @@ class Repository:
         raise InvalidRepository(path=one_line(path, _MAX_REASON), rule="not_a_repository")
 
     @classmethod
-    def open_bare(cls, path: str) -> Repository:
+    def open_bare(cls, path: str) -> GitRepository:
         """Return the bare repository at ``path``. Create it if the path does not exist. Raise
         `InvalidRepository`, `GitError`."""
         repository = cls(path)
@@ -112,7 +112,7 @@ class FastImport:
     Objects and refs are created if the block ends without an error.
     """
 
-    def __init__(self, repository: Repository) -> None:
+    def __init__(self, repository: GitRepository) -> None:
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # it is closed by __exit__
         self._buffer = bytearray()
         command = ("fast-import", "--quiet", "--done", "--force", "--date-format=raw")

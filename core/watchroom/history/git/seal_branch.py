@@ -12,7 +12,7 @@ from typing import Final
 
 from watchroom.errors import GitError, InvalidRepository, InvalidSeal
 from watchroom.history.git.branch import check_ref
-from watchroom.history.git.process import Repository
+from watchroom.history.git.process import GitRepository
 from watchroom.history.git.stream import DOMAIN, one_line
 from watchroom.kernel.rules.publication import SEAL_BRANCH
 from watchroom.kernel.rules.seal_note import MAX_CHARACTERS, SignedSeal, parse_signed
@@ -42,7 +42,7 @@ class SealBranch:
     def read(self, workspace: str) -> list[SignedSeal]:
         """Return the seals of ``workspace`` (its id), newest first, at most `MAX_READ`. Other texts are
         skipped. Raise `InvalidRepository`, `GitError`."""
-        repository = Repository.find(self._path)
+        repository = GitRepository.find(self._path)
         ref = f"refs/heads/{self._name}"
         if repository.head(ref) is None:
             return []
@@ -54,7 +54,7 @@ class SealBranch:
 
     def newest(self, workspace: str) -> SignedSeal | None:
         """Return the newest seal of ``workspace`` (its id). Raise `InvalidRepository`, `GitError`."""
-        repository = Repository.find(self._path)
+        repository = GitRepository.find(self._path)
         return next(_read_texts(repository, [f"refs/heads/{self._name}:{workspace}.txt"]), None)
 
     def add(self, signed: SignedSeal) -> None:
@@ -63,7 +63,7 @@ class SealBranch:
         Raise `InvalidRepository` if the branch is checked out or has other files. Raise `GitError`, also if
         another process committed at the same moment.
         """
-        repository = Repository.find(self._path)
+        repository = GitRepository.find(self._path)
         ref = check_ref(repository, self._name)
         parent = repository.head(ref)
         files = _read_tree(repository, self._name, parent) if parent else {}
@@ -78,7 +78,7 @@ class SealBranch:
         repository.update_refs([f"update {ref} {commit} {parent or '0' * len(commit)}"])
 
 
-def _read_tree(repository: Repository, branch: str, commit: str) -> dict[str, str]:
+def _read_tree(repository: GitRepository, branch: str, commit: str) -> dict[str, str]:
     """Return the blobs of ``commit`` by workspace. Raise `InvalidRepository` if it has other files."""
     files = {}
     for line in repository.read("ls-tree", "-z", commit).split(b"\0")[:-1]:
@@ -89,7 +89,7 @@ def _read_tree(repository: Repository, branch: str, commit: str) -> dict[str, st
     return files
 
 
-def _read_texts(repository: Repository, names: list[str]) -> Iterator[SignedSeal]:
+def _read_texts(repository: GitRepository, names: list[str]) -> Iterator[SignedSeal]:
     """Yield the seals in the objects ``names``, in this order. Other objects are skipped."""
     asked = "".join(f"{each}\n" for each in names).encode()
     checked = repository.read(

@@ -21,7 +21,7 @@ ROW: Final = "Watchroom-Row"
 UNTIL: Final = "Watchroom-Until"
 """The trailer with the row up to which the history is complete, except for open sessions."""
 OPEN: Final = "Watchroom-Open"
-"""The trailer with the first row of each session that was open at that row."""
+"""The trailer with the first rows of the sessions that were open at the time of the commit."""
 GROUPING: Final = "Watchroom-Per"
 """The trailer that records whether there is a commit for each version or for each session."""
 FILE_MODES: Final = ("100644", "100755")

@@ -48,7 +48,7 @@ class IndexState(NamedTuple):
     oldest: int = 1
 
 
-class Entry(NamedTuple):
+class IndexedRow(NamedTuple):
     """The indexed data of the row ``seq``.
 
     - ``text``: the searchable text.
@@ -62,7 +62,7 @@ class Entry(NamedTuple):
     kept: str = ""
 
 
-class Found(NamedTuple):
+class FoundRows(NamedTuple):
     """The numbers of the found rows, and whether the search stopped at the deadline."""
 
     rows: list[int]
@@ -149,7 +149,7 @@ class IndexReader:
         """Return the state of the index."""
         return _state_of(self._connection)
 
-    def newest(self, expression: str, after: int, until: int, limit: int, deadline: float) -> Found:
+    def newest(self, expression: str, after: int, until: int, limit: int, deadline: float) -> FoundRows:
         """Return the newest ``limit`` rows that match ``expression`` with ``after`` < seq ≤ ``until``, newest
         first. Stop at ``deadline`` (by `time.monotonic`)."""
         found: list[int] = []
@@ -167,12 +167,14 @@ class IndexReader:
         except sqlite3.OperationalError:
             if time.monotonic() < deadline:
                 raise
-            return Found(found, is_cut_off=True)
+            return FoundRows(found, is_cut_off=True)
         finally:
             self._connection.set_progress_handler(None, 0)
-        return Found(found)
+        return FoundRows(found)
 
-    def best(self, expression: str, after: int, until: int, among: int, limit: int, deadline: float) -> Found:
+    def best(
+        self, expression: str, after: int, until: int, among: int, limit: int, deadline: float
+    ) -> FoundRows:
         """Return the best rows for ``expression``, best first: ``limit`` of the ``among`` newest matches."""
         newest = self.newest(expression, after, until, among, deadline)
         if not newest.rows:
@@ -184,7 +186,7 @@ class IndexReader:
                 f" WHERE part_{number} MATCH ? AND rowid>=? AND rowid<=?"
             )
             ranked += self._connection.execute(sql, (expression, newest.rows[-1], newest.rows[0]))
-        return Found([-seq for _, seq in sorted(ranked)[:limit]], newest.is_cut_off)
+        return FoundRows([-seq for _, seq in sorted(ranked)[:limit]], newest.is_cut_off)
 
     def kept(self, rows: Sequence[int]) -> dict[int, str]:
         """Return the kept sources of excerpts of ``rows``, by row."""
@@ -221,7 +223,7 @@ class IndexWriter:
         """Return the state of the index."""
         return _state_of(self._connection)
 
-    def add(self, entries: Sequence[Entry], seq: int, digest: str) -> None:
+    def add(self, entries: Sequence[IndexedRow], seq: int, digest: str) -> None:
         """Index ``entries`` in one transaction. The index is then complete up to row ``seq``, whose digest is
         ``digest``."""
         with self._connection:

@@ -12,7 +12,13 @@ from threading import Event, Lock
 from typing import Final, NamedTuple
 
 from watchroom.errors import InvalidSearch
-from watchroom.history.search.database import DamagedIndexError, Entry, IndexDatabase, IndexState, IndexWriter
+from watchroom.history.search.database import (
+    DamagedIndexError,
+    IndexDatabase,
+    IndexedRow,
+    IndexState,
+    IndexWriter,
+)
 from watchroom.history.search.excerpts import make_excerpts
 from watchroom.history.search.passages import Passage, PassageReader
 from watchroom.history.search.query import (
@@ -256,7 +262,7 @@ def open_index(root: str | os.PathLike[str]) -> SearchIndex:
 
 def _add_rows(journal: Journal, passages: PassageReader, writer: IndexWriter) -> bool:
     """Index the next rows. Return whether there were any rows."""
-    entries: list[Entry] = []
+    entries: list[IndexedRow] = []
     last: Row | None = None
     size = 0
     for row in journal.rows(writer.state().seq, limit=_BATCH_ROWS):
@@ -265,7 +271,9 @@ def _add_rows(journal: Journal, passages: PassageReader, writer: IndexWriter) ->
         if text:
             # Reading a document at an earlier version needs its whole history.
             kept = json.dumps(found, ensure_ascii=False) if row.zone in DOCUMENTS else ""
-            entries.append(Entry(row.seq, text, f"{actor_token(row.actor)} {zone_token(row.zone)}", kept))
+            entries.append(
+                IndexedRow(row.seq, text, f"{actor_token(row.actor)} {zone_token(row.zone)}", kept)
+            )
         last, size = row, size + len(text)
         if size > _BATCH_CHARACTERS:
             break

@@ -23,7 +23,7 @@ _NUL: Final = re.compile(r"((?<!\\)(?:\\\\)*)\\u0000")
 """Matches NUL in JSON. After an odd number of further backslashes, ``\\u0000`` is six ordinary characters."""
 
 
-class Decision(NamedTuple):
+class AppendOutcome(NamedTuple):
     """The outcome of a `Write`.
 
     - ``version``: the new version, None if there is none.
@@ -55,7 +55,7 @@ class Heads(Protocol):
 
 def decide(
     draft: Write, head: Row | None, blocker: str | None = None, broken: Condition | None = None
-) -> Decision:
+) -> AppendOutcome:
     """Decide the outcome of ``draft``.
 
     - ``head``: the current version of its path, None if there never was one.
@@ -72,12 +72,12 @@ def decide(
     live = head is not None and not head.deleted
     if draft.expected not in (UNCHECKED, current) and not (draft.expected == 0 and not live):
         refused: dict[str, Json] = {"current": current, "current_author": head.actor if head else ""}
-        return Decision("conflict", None, "version_conflict", detail | refused)
+        return AppendOutcome("conflict", None, "version_conflict", detail | refused)
     if broken is not None:
-        return Decision("failed", None, broken.error, detail)
+        return AppendOutcome("failed", None, broken.error, detail)
     if blocker is not None and is_blockable(draft) and not live:
-        return Decision("failed", None, "path_blocked", detail | {"by": blocker})
-    return Decision("ok", current + 1, "", detail)
+        return AppendOutcome("failed", None, "path_blocked", detail | {"by": blocker})
+    return AppendOutcome("ok", current + 1, "", detail)
 
 
 def is_blockable(draft: Write) -> bool:
@@ -183,7 +183,7 @@ class _Batch:
         return next((old for old in self._heads.live_below(zone, path) if (zone, old) not in self._new), None)
 
 
-def _row_of_write(draft: Write, decision: Decision, seq: int, time: int) -> Row:
+def _row_of_write(draft: Write, decision: AppendOutcome, seq: int, time: int) -> Row:
     sha256, size = _checksum(draft.content)
     return Row(
         seq=seq,
@@ -207,7 +207,7 @@ def row_of(draft: Draft, seq: int, time: int) -> Row:
     """Return the row for ``draft``, if it is accepted, with the number ``seq`` at ``time``."""
     if isinstance(draft, Note):
         return _row_of_note(draft, seq, time)
-    accepted = Decision("ok", max(0, draft.expected) + 1, "", dict(draft.detail or {}))
+    accepted = AppendOutcome("ok", max(0, draft.expected) + 1, "", dict(draft.detail or {}))
     return _row_of_write(draft, accepted, seq, time)
 
 

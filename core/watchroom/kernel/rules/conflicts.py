@@ -113,7 +113,7 @@ def is_same_text(refused: Row, version: Row) -> bool:
 _FileKey: TypeAlias = tuple[Zone, str]
 
 
-class Refusal(NamedTuple):
+class RefusedWrite(NamedTuple):
     """A refused write that is not settled."""
 
     row: Row
@@ -128,8 +128,8 @@ class ConflictTracker:
     current text. These rows close a conflict:
 
     - The next version of the same agent.
-    - A version, dismissal or revert by a person. A version that names the conflicts that it resolves closes
-      only these. Writes of the agent after the named row stay open, because the person has not seen them.
+    - A version, dismissal or revert by a person. If a version names conflicts, it closes only these. Writes
+      of the agent after the named row stay open, because the person has not seen them.
     - Any version with the refused text.
     - The end of the external edit, if it is undone on disk.
     """
@@ -140,7 +140,7 @@ class ConflictTracker:
     def __init__(self) -> None:
         # In the order of their newest rows, so that `current` need not sort.
         self._open: dict[tuple[_FileKey, str], ConflictView] = {}
-        self._refusals: dict[_FileKey, dict[str, list[Refusal]]] = {}
+        self._refusals: dict[_FileKey, dict[str, list[RefusedWrite]]] = {}
         """The refused writes by file and writer, oldest first."""
         self._heads: dict[_FileKey, Row] = {}
         self._current: tuple[ConflictView, ...] = ()
@@ -181,7 +181,7 @@ class ConflictTracker:
                 self._close(key, [writer])
             return
         refusals = self._refusals.setdefault(key, {}).setdefault(writer, [])
-        refusals.append(Refusal(row, _version(head)))
+        refusals.append(RefusedWrite(row, _version(head)))
         self._open.pop((key, writer), None)
         self._open[key, writer] = _conflict(refusals, head)
         self._changed = True
@@ -239,7 +239,7 @@ def _file_key(row: Row) -> _FileKey:
     return row.zone, row.path
 
 
-def _conflict(refusals: list[Refusal], head: Row | None) -> ConflictView:
+def _conflict(refusals: list[RefusedWrite], head: Row | None) -> ConflictView:
     oldest, newest = refusals[0], refusals[-1]
     return ConflictView(
         row=newest.row,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from watchroom.features.services import Services
 
 
-class SeenVersions:
+class LastSeenVersions:
     """The versions of files and boards that the actor of a toolbox read or wrote in this process. May be used
     from any thread."""
 
@@ -54,7 +54,7 @@ class ToolContext:
     language: Language
     tool_names: Callable[[], Collection[str]]
     view: ReplicaView
-    seen: SeenVersions = field(default_factory=SeenVersions)
+    seen: LastSeenVersions = field(default_factory=LastSeenVersions)
     reads_only: bool = False
 
     @property

@@ -172,7 +172,7 @@ _TIOCSTI: Final = 0x5412
 """Simulates input on a terminal."""
 _TIOCLINUX: Final = 0x541C
 _ATTRIBUTES: Final = (0x40086602, 0x40087602, 0x401C5820, 0x40806685)
-"""Calls that change a file that is only open for reading: FS_IOC_SETFLAGS, FS_IOC_SETVERSION,
+"""Calls that can change a file through a descriptor opened for reading: FS_IOC_SETFLAGS, FS_IOC_SETVERSION,
 FS_IOC_FSSETXATTR, FS_IOC_ENABLE_VERITY."""
 _DATAGRAMS: Final = 2
 """This bit is set in the types of sockets that can reach other sockets, even from a pair."""

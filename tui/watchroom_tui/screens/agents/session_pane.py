@@ -62,7 +62,7 @@ class SessionPane:
         """Choose the session that the next `show` shows.
 
         - ``path``: the session, None for the newest one.
-        - ``step``: the number of the step under the cursor, 0 for the end.
+        - ``step``: the version of the step under the cursor, 0 for the end.
         """
         self._chosen, self._shown, self._wanted_step = path, None, step
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from watchroom_tui.formatters.transcript import Transcript, TranscriptEntry
+from watchroom_tui.formatters.transcript import Transcript, TranscriptEntry, entry_of_step
 from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.widgets.text_pane import TextPane
 
@@ -61,8 +61,8 @@ class TranscriptView(TextPane):
             self._show_cursor()
 
     def move_to_step(self, step: int) -> None:
-        """Move the cursor to the first entry of a step, if it has entries. ``step``: its number, from 1."""
-        entry = next((each for each in self._entries if each.key.startswith(f"{step - 1}.")), None)
+        """Move the cursor to the entry of a step. ``step``: the version of its row."""
+        entry = entry_of_step(self._entries, step)
         row = self._folded.row_of(entry.key) if self._folded is not None and entry is not None else None
         if row is not None:
             self._move_cursor(row)

@@ -43,10 +43,15 @@ class BoardDraft(NamedTuple):
 
     def call(self, message: str) -> tuple[str, dict[str, Json]]:
         """Return the tool that saves the draft, and its arguments."""
-        where: dict[str, Json] = {"board": self.name, "expected_version": self.version}
+        arguments: dict[str, Json] = {
+            "board": self.name,
+            "expected_version": self.version,
+            "content": self.text,
+            "message": message,
+        }
         if self.section:
-            return "whiteboard_update_section", {**where, "section": self.section, "content": self.text}
-        return "whiteboard_write", {**where, "content": self.text, "message": message}
+            return "whiteboard_update_section", {**arguments, "section": self.section}
+        return "whiteboard_write", arguments
 
 
 def begun(name: str, version: int, data: bytes, at: int) -> BoardDraft | None:

@@ -50,6 +50,8 @@ class DocumentPane:
         """The shown or requested version, None for the newest."""
         self._looked: dict[str, DocumentSnapshot] = {}
         """The snapshot of each document that was last marked as seen, at first its first snapshot."""
+        self._seen: dict[str, int] = {}
+        """The newest version of each document that a person has seen."""
         self._timer: Timer | None = None
         self._is_due = False
         """Whether the version in ``_asked`` has yet to be read."""
@@ -64,13 +66,13 @@ class DocumentPane:
         return self._at is None
 
     def unseen(self, documents: Iterable[DocumentView]) -> dict[str, int]:
-        """Return the number of versions of each document since a person last looked at it. Documents that
-        were never shown are left out."""
+        """Return the number of unseen versions by document, without documents that have none. The versions of
+        a document at the first call count as seen."""
         shown = self._document.name if self._document else None
         return {
-            each.name: max(0, each.version - self._looked[each.name].version)
+            each.name: each.version - self._seen[each.name]
             for each in documents
-            if each.name in self._looked and each.name != shown
+            if each.version > self._seen.setdefault(each.name, each.version) and each.name != shown
         }
 
     def show(self, document: DocumentView | None) -> None:
@@ -119,7 +121,7 @@ class DocumentPane:
             return
         self._live = reading
         if name not in self._looked:
-            self._looked[name] = reading
+            self._mark_seen(reading)
         if self.is_live:
             self._draw(reading)
         elif self._shown is not None:
@@ -158,8 +160,11 @@ class DocumentPane:
     def mark_seen(self) -> None:
         """Mark everything in the document as seen. Only later changes count as new."""
         if self._live is not None:
-            self._looked[self._live.name] = self._live
+            self._mark_seen(self._live)
             self._asked = None
+
+    def _mark_seen(self, reading: DocumentSnapshot) -> None:
+        self._looked[reading.name], self._seen[reading.name] = reading, reading.version
 
     def step(self, versions: int) -> None:
         """Go forward by this number of versions, or back if it is negative."""

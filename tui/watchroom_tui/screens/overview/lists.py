@@ -9,7 +9,7 @@ from watchroom.features.overview.model import ActivityEntry, Need
 from watchroom.model import Row
 
 from watchroom_tui.context import dashboard_of
-from watchroom_tui.formatters import labels
+from watchroom_tui.formatters import labels, need_texts
 from watchroom_tui.formatters.columns import Column
 from watchroom_tui.formatters.needs import NeedKeys, need_keys, need_matter, need_party, need_time
 from watchroom_tui.formatters.styled_text import Line, Span
@@ -48,7 +48,7 @@ class NeedList(ItemList[Need]):
             keys = keys.rpartition(" ")[0]
         return (
             [Span(" "), labels.NEED_MARKS[item.kind]],
-            [Span(labels.need_kind(item, texts), "strong")],
+            [Span(need_texts.need_kind(item, texts), "strong")],
             [party],
             [Span(need_matter(item, texts))],
             [need_time(item, now_of(self), texts)],

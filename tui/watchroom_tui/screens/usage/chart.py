@@ -75,13 +75,14 @@ class UsageChart(LineWidget):
     def render_line(self, y: int) -> Strip:
         size = self.content_area
         bars = self._bars()
-        highest = max((bar.value for bar in bars), default=0.0)
-        if not highest:
+        if not any(bar.value for bar in bars):
             line = [Span(" " + texts_of(self)("empty.usage"), "dim")] if y == 0 else []
             return self.strip(line, size.width)
-        scale = cost_text(UsageTotal(cost=highest)) if self._has_prices else format_count(round(highest))
-        lines = draw_bars(bars, size.width, size.height, scale)
+        lines = draw_bars(bars, size.width, size.height, self._format_value)
         return self.strip(lines[y] if y < len(lines) else [], size.width)
+
+    def _format_value(self, value: float) -> str:
+        return cost_text(UsageTotal(cost=value)) if self._has_prices else format_count(round(value))
 
     def _bars(self) -> list[Bar]:
         unit, has_prices = self._unit, self._has_prices

@@ -48,8 +48,7 @@ class UsageScreen(BaseScreen):
         budgets.show_budgets(model)
         tasks = self.query_one("#by-task", UsageList)
         tasks.set_class(not usage.tasks, "-away")
-        titles = {task.id: task.row.message for task in model.tasks}
-        tasks.show_usage({titles.get(task, task): used for task, used in usage.tasks.items()})
+        tasks.show_usage(usage.tasks, {task.id: task.row.message for task in model.tasks})
 
     def action_edit_budget(self) -> None:
         """Set a budget for the selected agent or the owner of the selected budget."""

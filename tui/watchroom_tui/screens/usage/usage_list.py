@@ -17,10 +17,15 @@ from watchroom_tui.widgets.item_list import ItemList
 
 
 class UsageEntry(NamedTuple):
-    """The usage of the agent, model or task ``name``."""
+    """The usage of an agent, a model or a task.
+
+    - ``name``: the id of the agent or task, or the model's name.
+    - ``title``: the text to show. Several tasks can have the same title.
+    """
 
     name: str
     used: UsageTotal
+    title: str
 
 
 class UsageList(ItemList[UsageEntry]):
@@ -38,17 +43,21 @@ class UsageList(ItemList[UsageEntry]):
     ARE_AGENTS = False
     """Whether the names are agents' ids."""
 
-    def show_usage(self, parts: Mapping[str, UsageTotal]) -> None:
-        """Show ``parts``, a mapping from names to usage."""
-        entries = [UsageEntry(name, used) for name, used in parts.items()]
-        self.show(sorted(entries, key=lambda each: (-each.used.cost, -each.used.tokens, each.name)))
+    def show_usage(self, parts: Mapping[str, UsageTotal], titles: Mapping[str, str] | None = None) -> None:
+        """Show ``parts``, a mapping from names to usage. ``titles``: the titles of names, default: the
+        names."""
+        titles = titles or {}
+        entries = [UsageEntry(name, used, titles.get(name, name)) for name, used in parts.items()]
+        self.show(
+            sorted(entries, key=lambda each: (-each.used.cost, -each.used.tokens, each.title, each.name))
+        )
 
     def item_key(self, item: UsageEntry) -> Hashable:
         return item.name
 
     def cells(self, item: UsageEntry) -> Sequence[Line]:
         texts, used = texts_of(self), item.used
-        name = sanitize(item.name) or texts("usage.unnamed")
+        name = sanitize(item.title) or texts("usage.unnamed")
         cached = used.cache_read + used.cache_write
         return (
             [Span("")],
@@ -60,10 +69,10 @@ class UsageList(ItemList[UsageEntry]):
         )
 
     def item_text(self, item: UsageEntry) -> str:
-        return item.name
+        return item.title
 
     def copy_text(self, item: UsageEntry) -> str:
-        return item.name
+        return item.title
 
 
 class AgentUsageList(UsageList):

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from watchroom.agents.simulation.repository.client import Ended, SimulatedClient
-from watchroom.agents.simulation.repository.story import Move, Story, Worker, load_story
+from watchroom.agents.simulation.repository.story import Story, StoryMove, Worker, load_story
 from watchroom.features.sessions.runtime.threads import run_in_thread
 from watchroom.model import USER
 from watchroom.workspace import Workspace
@@ -172,7 +172,7 @@ class RepositorySimulation:
         finally:
             stopping.cancel()
 
-    async def _make(self, client: SimulatedClient, move: Move, random: Random) -> None:
+    async def _make(self, client: SimulatedClient, move: StoryMove, random: Random) -> None:
         pause = random.uniform(*_PAUSE)
         for each in move.after:
             await self._over[each].wait()
@@ -200,7 +200,7 @@ class RepositorySimulation:
         await asyncio.sleep(seconds / self._speed if self._speed else 0)
 
 
-async def _call(client: SimulatedClient, move: Move) -> None:
+async def _call(client: SimulatedClient, move: StoryMove) -> None:
     if move.kind == "read":
         await client.read(move.path)
     elif move.kind == "edit":

@@ -38,7 +38,7 @@ class Commit(_Part):
     files: Mapping[str, str]
 
 
-class Move(_Part):
+class StoryMove(_Part):
     """A step of a worker.
 
     - ``kind``: the call of the client's own tool.
@@ -75,7 +75,7 @@ class Worker(_Part):
     client: str = ""
     task: str = ""
     done: str = ""
-    moves: tuple[Move, ...] = Field(alias="move")
+    moves: tuple[StoryMove, ...] = Field(alias="move")
 
 
 class Translation(_Part):
@@ -103,7 +103,7 @@ class Story(_Part):
             return ""
         return (self.zh.texts if language == "zh" else self.texts)[key]
 
-    def moves(self) -> Iterator[Move]:
+    def moves(self) -> Iterator[StoryMove]:
         """Yield the steps of all workers."""
         for worker in self.workers:
             yield from worker.moves

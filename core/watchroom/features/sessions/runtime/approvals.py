@@ -31,9 +31,9 @@ class Approvals:
         self._path = path
         self._language = language
         self._calls_asked: AgentState | None = None
-        """The state in which people were asked about the currently approved calls."""
+        """The state of the request whose answer approved the current calls."""
         self._step_asked: AgentState | None = None
-        """The state in which people were asked about the step that is now allowed over a budget."""
+        """The state of the request about a budget whose answer allows the next step."""
         self._finished: frozenset[str] = frozenset()
 
     def remember(self, asked: AgentState) -> None:

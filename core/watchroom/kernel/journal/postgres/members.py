@@ -21,7 +21,7 @@ MemberKind: TypeAlias = Literal["agent", "supervisor", "viewer"]
 KINDS: Final[tuple[MemberKind, ...]] = ("agent", "supervisor", "viewer")
 
 
-class Member(NamedTuple):
+class DatabaseMember(NamedTuple):
     """A login ``role`` of the server for an ``actor``, which is an agent's id or ``human:NAME``.
 
     ``is_connected``: whether a session of this login exists.
@@ -33,7 +33,7 @@ class Member(NamedTuple):
     is_connected: bool = False
 
 
-class Members:
+class DatabaseMembers:
     """The members of the journal at ``url``, the address with the owner's login."""
 
     def __init__(self, url: str) -> None:
@@ -60,16 +60,16 @@ class Members:
             connection.execute("SELECT watchroom.admit(%s, %s, %s)", (role, actor, kind))
         return self._address(role, password)
 
-    def all(self) -> list[Member]:
+    def all(self) -> list[DatabaseMember]:
         """Return all members, sorted by role. Raise `JournalError`."""
         with self._connected() as connection:
             found = connection.execute(
                 "SELECT role, actor, kind, EXISTS (SELECT FROM pg_stat_activity AS a WHERE a.usename = m.role"
                 " AND a.datname = current_database()) FROM watchroom.members AS m ORDER BY role"
             )
-            return [Member(*fields) for fields in found]
+            return [DatabaseMember(*fields) for fields in found]
 
-    def revoke(self, name: str) -> list[Member]:
+    def revoke(self, name: str) -> list[DatabaseMember]:
         """Remove the member ``name`` and end its connections. Return the removed members. Raise
         `JournalError`."""
         with self._connected() as connection:

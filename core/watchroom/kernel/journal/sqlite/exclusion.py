@@ -16,7 +16,7 @@ from watchroom.platform.keyed_lock import KeyedLock
 from watchroom.platform.process_lock import LOCK_SECONDS, ProcessLock
 
 _CLAIM_SECONDS: Final = 0.05
-"""Seconds that a claim waits for a process that is only checking whether the key is claimed."""
+"""Seconds for which a claim waits for another process that only checks the key."""
 
 
 class KeyedProcessLock:

@@ -1,0 +1,172 @@
+"""Texts about needs: the same words on every screen, in the plain dashboard and in alerts. All texts are
+sanitized, except the subject. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from watchroom.features.overview.model import Need
+from watchroom.features.sessions.view import RequestView
+from watchroom.features.trees.rows import INTO, side_of
+from watchroom.kernel.rules.conflicts import NOT_A_FILE
+from watchroom.kernel.rules.details import get_text
+from watchroom.model import MACHINE, PEOPLE_LOST, REVERT_WORK, Row
+from watchroom.texts import Catalogue
+
+from watchroom_tui.formatters.columns import fit_path
+from watchroom_tui.formatters.labels import MOST_NAMED, SUBJECT_WIDTH, path_of, request_text
+from watchroom_tui.presentation.sanitize import sanitize, shorten
+
+_FLAWS: Final[dict[str, str]] = {
+    "decision_unsigned": "unsigned",
+    "agent_cannot_answer": "by_agent",
+    "keys_not_typed": "not_typed",
+    "decision_stranger": "not_theirs",
+    "decision_role": "not_theirs",
+    "decision_limits": "not_theirs",
+    "decision_expired": "not_theirs",
+    "decision_key": "not_theirs",
+    "decision_form": "wrong_form",
+    "decision_repeated": "repeated",
+    "decision_elsewhere": "elsewhere",
+    "decision_legacy": "legacy",
+}
+"""Catalogue keys of the reasons why a decision is invalid, by rule. The default reason is that the decision
+differs."""
+_REPEATED: Final = frozenset(
+    ("conflict", "forged", "handoff", "message", "outside", "request", "stalled", "unchecked")
+)
+"""The variants whose texts do not contain the number of times, so it follows them."""
+
+
+def need_kind(need: Need, texts: Catalogue) -> str:
+    """Return the kind of a need in one word. The kind of a request is the kind of its answer."""
+    if need.kind == "request":
+        return texts(f"request.kind.{RequestView(need.row).kind}")
+    return texts(f"need.kind.{need.kind}")
+
+
+def need_subject(need: Need, texts: Catalogue) -> str:
+    """Return the subject of a need, such as the file of a handoff or the question of a request."""
+    if need.kind == "request":
+        return request_text(RequestView(need.row), texts)
+    if need.kind in ("lost", "expired"):
+        return need.against
+    if need.kind == "failed":
+        return need.row.actor
+    if need.kind == "message":
+        return sanitize(need.row.message)
+    return need.row.path.partition("/")[2] if need.row.zone == "handoff" else path_of(need.row)
+
+
+def need_text(need: Need, texts: Catalogue) -> str:
+    """Return what happened, as a few words to show beside the subject."""
+    variant = _variant(need)
+    if variant in ("failed", "breaker", "budget"):
+        return sanitize(need.row.message)
+    if variant == "forged":
+        text = _forged_text(need.row, texts)
+    elif variant == "unreadable":
+        why = texts(f"need.damage.{need.row.error}")
+        key = "need.unreadable" if need.times > 1 else "need.unreadable_one"
+        return texts(key, count=need.times, row=need.row.seq, why=why)
+    else:
+        text = _complete(texts(f"need.{variant}", **_fields(need)), need, texts)
+    return f"{text} ×{need.times}" if need.times > 1 and variant in _REPEATED else text
+
+
+def need_sentence(need: Need, texts: Catalogue, *, max_subject: int | None = None) -> str:
+    """Return the sentence about ``need`` and its agent, without a full stop.
+
+    ``max_subject``: maximum cells of the subject, default: about 400 characters.
+    """
+    variant = RequestView(need.row).kind if need.kind == "request" else _variant(need)
+    key = f"need.sentence.{variant}"
+    subject = _sentence_subject(need, texts)
+    sentence = texts(
+        key if key in texts else "need.sentence.other",
+        kind=need_kind(need, texts),
+        subject=shorten(subject) if max_subject is None else fit_path(sanitize(subject), max_subject).strip(),
+        what=need_text(need, texts),
+        **_fields(need),
+    )
+    return _complete(sentence, need, texts)
+
+
+def alert_text(needs: Sequence[Need], texts: Catalogue) -> str:
+    """Return needs in one line. Only the first few are named."""
+    named = [need_sentence(need, texts, max_subject=SUBJECT_WIDTH) for need in needs[:MOST_NAMED]]
+    if len(needs) == 1:
+        return named[0]
+    more = ["…"] if len(needs) > MOST_NAMED else []
+    return texts("alert.several", count=len(needs), needs=" · ".join(named + more))
+
+
+def omitted_text(need: Need, texts: Catalogue) -> str:
+    """Return a text about the omitted parts of the need's command, which are invalid. Empty if nothing is
+    omitted."""
+    return "".join(texts(f"need.omitted_{part}") for part in need.resume.omitted)
+
+
+def _variant(need: Need) -> str:
+    """Return the text key of ``need``: its kind, or a special case of its kind."""
+    row = need.row
+    if row.error in ("config_invalid", "settings_unsigned"):
+        return "config" if row.error == "config_invalid" else "unsigned"
+    if need.kind == "lost" and need.hint:
+        return "lost_resumable"
+    if need.kind == "outside":
+        return _edit_variant(need)
+    if need.kind == "conflict" and row.tool == REVERT_WORK:
+        return "conflict_of_revert"
+    if need.kind == "conflict" and side_of(row):
+        return "conflict_of_landing"
+    if need.kind == "conflict" and need.against in ("", row.actor):
+        return "conflict_with_own" if need.against else "conflict_with_nothing"
+    return need.kind
+
+
+def _edit_variant(need: Need) -> str:
+    if need.paths > 1:
+        return "outside_many"
+    if need.row.sha256 is None:
+        return "not_a_file" if need.row.error == NOT_A_FILE else "deleted"
+    return "outside"
+
+
+def _fields(need: Need) -> dict[str, object]:
+    """Return the fields of the texts about a need."""
+    return {
+        "who": sanitize(need.row.actor),
+        "against": sanitize(need.against),
+        "count": need.paths - 1 if need.paths > 1 else need.times,
+        "resume": sanitize(need.hint),
+        "message": shorten(need.row.message),
+        "tree": sanitize(side_of(need.row)),
+        "into": sanitize(get_text(need.row.detail, INTO)),
+    }
+
+
+def _complete(text: str, need: Need, texts: Catalogue) -> str:
+    """Return ``text`` with the omitted parts of the need's command, and the machine of an external edit."""
+    text += omitted_text(need, texts)
+    machine = need.row.detail.get(MACHINE) if need.kind == "outside" else None
+    return (
+        texts("need.on_machine", what=text, machine=sanitize(machine)) if isinstance(machine, str) else text
+    )
+
+
+def _forged_text(row: Row, texts: Catalogue) -> str:
+    if row.tool == PEOPLE_LOST:
+        return texts("need.people_lost")
+    why = texts(f"need.flaw.{_FLAWS.get(row.error, 'differs')}")
+    return texts("need.forged", who=sanitize(row.actor), what=sanitize(row.tool), why=why)
+
+
+def _sentence_subject(need: Need, texts: Catalogue) -> str:
+    if need.kind == "failed":
+        return need.row.message
+    if need.row.zone in ("board", "lease"):
+        return texts("watch.board", name=need.row.path)
+    return need_subject(need, texts)
