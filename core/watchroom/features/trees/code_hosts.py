@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 from urllib.parse import quote, urlencode
 
 from watchroom.kernel.rules.details import get_list, get_object, get_text
@@ -19,7 +19,8 @@ from watchroom.platform.child_process import ChildResult, run_child
 
 HostKind: TypeAlias = Literal["github", "gitlab"]
 RequestStatus: TypeAlias = Literal["open", "merged", "closed"]
-CheckStatus: TypeAlias = Literal["passed", "failed", "running"]
+CheckStatus: TypeAlias = Literal["failed", "running", "passed"]
+CHECK_STATUSES: Final[tuple[CheckStatus, ...]] = get_args(CheckStatus)
 
 _SECONDS: Final = 60.0
 """Timeout of a call of ``gh`` or ``glab``."""
@@ -31,6 +32,7 @@ _URL: Final = re.compile(r"[a-z+]+://(?:[^@/]*@)?([^:/]+)(?::\d+)?/(.+)")
 _SCP: Final = re.compile(r"(?:[^@/:]+@)?([^:/]+):(?!//)(.+)")
 _PROJECT: Final = re.compile(r"[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)+")
 _HOST: Final = re.compile(r"[A-Za-z0-9.-]+")
+_CREDENTIALS: Final = re.compile(r"://[^@/\s]+@")
 _ADDRESS: Final = re.compile(r"https?://[!-~]+")
 _PASSED: Final = frozenset({"SUCCESS", "NEUTRAL", "SKIPPED"})
 _WAITING: Final = frozenset({"PENDING", "EXPECTED"})
@@ -212,7 +214,9 @@ def _run(command: Sequence[str], folder: str, given: bytes = b"") -> ChildResult
 
 
 def say_error(done: ChildResult) -> str:
-    """Return what a program printed on standard error as one line without control characters."""
+    """Return what a program printed on standard error as one line, without control characters and the
+    passwords of addresses."""
     printed = done.errors.decode("utf-8", "replace")
-    text = " ".join("".join(each if each.isprintable() else " " for each in printed).split())
+    shown = _CREDENTIALS.sub("://", printed)
+    text = " ".join("".join(each if each.isprintable() else " " for each in shown).split())
     return text[-_MAX_REASON:] or f"exit code {done.status}"

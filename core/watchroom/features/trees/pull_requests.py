@@ -408,7 +408,8 @@ class PullRequests:
     def _push(self, git: GitTree, plan: PullRequestPlan, record: PullRequestRecord) -> PullRequestRecord:
         """Push the branch if the remote's branch is a commit of ours, or does not exist."""
         ref, remote = f"refs/heads/{record.branch}", record.remote
-        listed = _run_as_person(git, "ls-remote", "--", remote, ref)
+        # Not the remote's name, which stands for the address to fetch from.
+        listed = _run_as_person(git, "ls-remote", "--", _read_url(git, remote, "--push"), ref)
         if not listed.is_done:
             return record._replace(state="push_failed", reason=listed.text)
         lines = (line.partition("\t") for line in listed.text.splitlines())
@@ -524,9 +525,9 @@ def _read_ref(git: GitTree, ref: str) -> str:
     return _git(git, "show-ref", "--verify", "--hash", "--", ref) or ""
 
 
-def _read_url(git: GitTree, remote: str) -> str:
+def _read_url(git: GitTree, remote: str, *options: str) -> str:
     """Return the address of ``remote``, empty if there is no such remote."""
-    return _git(git, "remote", "get-url", "--", remote) or ""
+    return _git(git, "remote", "get-url", *options, "--", remote) or ""
 
 
 def _read_default(git: GitTree, remote: str) -> str:
