@@ -38,6 +38,7 @@ from watchroom.features.trees.pull_requests import (
 )
 from watchroom.features.trees.rows import PULL_REQUEST, REPO, repo_path
 from watchroom.kernel.call_context import CallContext
+from watchroom.model import SPAWN, Write
 from watchroom.texts import catalogue
 
 TEXTS: Final = catalogue("en")
@@ -194,7 +195,7 @@ def test_each_author_has_a_commit_in_the_order_of_the_first_change(kept: Workspa
     assert trailers(world, third) == [""]
     assert git_bytes(world.folder, "show", f"{first}:a.txt") == b"ONE\nand more\ntwo\nthree\nfour\nfive\n"
     assert git(world.folder, "rev-parse", f"{third}^{{tree}}") == plan.content
-    assert states(kept) == ["made"]
+    assert states(kept) == ["decided", "made"]
 
 
 def test_each_session_may_have_a_commit(kept: Workspace, world: World) -> None:
@@ -248,6 +249,24 @@ def test_approvals_of_the_calls_that_changed_the_files_are_named(kept: Workspace
         f"Watchroom-Approved-By: human:dana (row {rows[0]})"
     ]
     assert f"- `human:dana` approved a call of `alice` (row {rows[0]})" in plan.body
+
+
+def test_the_task_of_an_agent_and_the_agents_of_simultaneous_commands_are_named(
+    kept: Workspace, world: World
+) -> None:
+    spawned = Write("system", SPAWN, "agent", "alice", "{}", detail={"task": "t1"})
+    kept.journal.append([spawned])
+    alice = ScriptedClient(kept, "alice", world.folder)
+    bob = ScriptedClient(kept, "bob", world.folder)
+    first, second = alice.begin_bash("make"), bob.begin_bash("make")
+    write(world.folder, "made.txt", b"made\n")
+    alice.end_bash(*first)
+    bob.end_bash(*second)
+    plan = plan_of(kept, world)
+    record = kept.pull_requests.open(DANA, world.tree, plan, TEXTS, is_pushed=False)
+    commits = world.log(record.commit, "%H")
+    assert trailers(world, commits[0])[-1] == "Watchroom-Task: t1"
+    assert trailers(world, commits[-1]) == ["Watchroom-Candidate: alice", "Watchroom-Candidate: bob"]
 
 
 def test_commits_of_a_person_and_of_agents_are_replaced_by_one_of_each(kept: Workspace, world: World) -> None:
@@ -309,6 +328,17 @@ def test_a_branch_made_here_is_moved_by_new_work_only(kept: Workspace, world: Wo
     git(world.folder, "branch", "--force", "watchroom/work", "HEAD")
     with pytest.raises(InvalidBranch):
         plan_of(kept, world)
+
+
+def test_a_process_that_was_killed_before_the_move_leaves_nothing_in_the_way(
+    kept: Workspace, world: World
+) -> None:
+    plan = plan_of(kept, world)
+    record = kept.pull_requests.open(DANA, world.tree, plan, TEXTS, is_pushed=False)
+    git(world.folder, "branch", "--delete", "--force", "watchroom/work")
+    kept.pull_requests.record(DANA, record._replace(state="decided"))
+    again = kept.pull_requests.open(DANA, world.tree, plan_of(kept, world), TEXTS, is_pushed=False)
+    assert git(world.folder, "rev-parse", "watchroom/work") == again.commit
 
 
 def test_a_row_of_an_agent_makes_no_branch_ours(kept: Workspace, world: World) -> None:
@@ -489,7 +519,8 @@ def test_a_branch_is_made_without_a_push(
 
 
 def test_a_push_needs_a_persons_yes(capsys: Captured, closed: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "--yes" in run(capsys, "pull-request", "work")[2]
+    for more in ((), ("--json",)):
+        assert "--yes" in run(capsys, "pull-request", "work", *more)[2]
     monkeypatch.setattr("watchroom_cli.history.pull_request.has_terminal", lambda: True)
     monkeypatch.setattr("builtins.input", lambda _: "")
     status, _, said = run(capsys, "pull-request", "work")
@@ -519,7 +550,7 @@ def test_a_pull_request_is_opened_by_gh_and_moved_later(
         *("--title=--title; $(touch x) `y` [31mred", "--body-file=-", "--draft"),
     ]
     assert "| `alice` | 1 | +2 −1 |" in create.given
-    assert all_states(closed) == ["made", "pushed", "opened"]
+    assert all_states(closed) == ["decided", "made", "pushed", "opened"]
     programs.answer_json("gh view", CHECKS)
     write(closed.folder, "later.txt", b"later\n")
     out = printed(capsys, "pull-request", "work", "--yes", "--as", "dana")
@@ -571,7 +602,7 @@ def test_without_the_hosts_program_the_text_and_the_address_are_printed(
     out = printed(capsys, "pull-request", "work", "--yes", "--as", "dana")
     assert "\nwork: work of alice, bob, people and other programs\n" in out
     assert out.endswith(": https://github.com/acme/app/compare/main...watchroom/work?expand=1\n")
-    assert all_states(closed) == ["made", "pushed"]
+    assert all_states(closed) == ["decided", "made", "pushed"]
     status, out, said = run(capsys, "pull-request", "work", "--status")
     assert (status, out) == (1, "watchroom/work → main: pushed\n")
     assert "not known" in said
@@ -590,12 +621,12 @@ def test_a_failed_push_leaves_the_branch(
     assert "\x1b" not in said
     assert said.endswith("push it yourself: git push origin watchroom/work\n")
     assert closed.repository.git("rev-parse", "watchroom/work")
-    assert (all_states(closed), programs.calls()) == (["made", "push_failed"], [])
+    assert (all_states(closed), programs.calls()) == (["decided", "made", "push_failed"], [])
     hook.unlink()
     programs.answer("gh create", status=1, errors="HTTP 502\n")
     status, _, said = run(capsys, "pull-request", "work", "--yes", "--as", "dana")
     assert (status, "HTTP 502" in said, "compare/main...watchroom/work" in said) == (1, True, True)
-    assert all_states(closed)[2:] == ["made", "pushed", "open_failed"]
+    assert all_states(closed)[4:] == ["made", "pushed", "open_failed"]
 
 
 def test_a_branch_of_others_at_the_remote_is_not_replaced(capsys: Captured, closed: World) -> None:
@@ -622,7 +653,7 @@ def test_files_that_changed_after_the_question_are_not_pushed(
     monkeypatch.setattr("watchroom_cli.history.pull_request.has_terminal", lambda: True)
     monkeypatch.setattr("builtins.input", answer)
     status, _, said = run(capsys, "pull-request", "work", "--as", "dana")
-    assert (status, "files were changed after the commits were shown" in said) == (1, True)
+    assert (status, "files were changed in the meantime" in said) == (1, True)
     assert closed.read_remote("watchroom/work") == ""
 
 

@@ -80,15 +80,15 @@ def run_pull_request(args: Namespace, texts: Catalogue) -> int:
             for line in _describe_plan(plan, args, own, texts):
                 print(line)
         is_agent = bool(find_parent_agent(workspace.root, os.environ))
-        if not is_agent and not args.no_push and not args.yes and not _ask(plan, texts):
+        if not is_agent and not args.no_push and not args.yes and not _ask(plan, args, texts):
             print(texts("cli.pull_request.declined"), file=sys.stderr)
             return 1
         return _open(workspace, plan, args, texts)
 
 
-def _ask(plan: PullRequestPlan, texts: Catalogue) -> bool:
-    """Ask the person whether to push. Raises `WrongUsage` without a terminal."""
-    if not has_terminal():
+def _ask(plan: PullRequestPlan, args: Namespace, texts: Catalogue) -> bool:
+    """Ask the person whether to push. Raises `WrongUsage` if that is not possible."""
+    if args.json or not has_terminal():
         raise WrongUsage(texts("cli.pull_request.no_terminal"))
     values = {"branch": sanitize(plan.options.branch), "remote": sanitize(plan.options.remote)}
     try:
@@ -126,7 +126,7 @@ def _open(workspace: Workspace, plan: PullRequestPlan, args: Namespace, texts: C
         "into": options.into,
         "per_session": options.per == "session",
         "branch": options.branch,
-        "subject": options.title or None,
+        "subject": plan.title,
         "remote": options.remote,
         "push": not args.no_push,
         "draft": args.draft,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from watchroom.errors import (
     GitBusy,
@@ -64,15 +64,16 @@ from watchroom.validation import MAX_PATH_BYTES, escape_unstorable, extract_firs
 
 Grouping: TypeAlias = Literal["agent", "session"]
 """What has a commit of its own."""
-PullRequestState: TypeAlias = Literal["made", "pushed", "opened", "push_failed", "open_failed"]
+PullRequestState: TypeAlias = Literal["decided", "made", "pushed", "opened", "push_failed", "open_failed"]
 """How far a pull request is.
 
-- ``made``: the branch is made.
+- ``decided``: the commits are made, and the branch is moved to them now.
+- ``made``: the branch is at the commits.
 - ``pushed``: the branch is at the remote. No program has opened the pull request.
 - ``opened``: the pull request is open, or was open already and has the pushed commits.
 - ``push_failed``, ``open_failed``: the branch stays, and nothing else has happened.
 """
-_STATES: Final[tuple[PullRequestState, ...]] = ("made", "pushed", "opened", "push_failed", "open_failed")
+_STATES: Final[tuple[PullRequestState, ...]] = get_args(PullRequestState)
 _PREFIX: Final = "watchroom/"
 _MAX_LISTED: Final = 1000
 _PUSH_SECONDS: Final = 300.0
@@ -121,7 +122,7 @@ def read_pull_request(row: Row) -> PullRequestRecord:
     state = get_text(detail, "state")
     return PullRequestRecord(
         row.path,
-        next((each for each in _STATES if each == state), "made"),
+        next((each for each in _STATES if each == state), "decided"),
         get_text(detail, "branch"),
         get_text(detail, "commit"),
         get_text(detail, INTO),
@@ -203,7 +204,8 @@ class PullRequests:
 
         ``texts``: the language of its texts.
 
-        Raises `InvalidTarget`, `InvalidBranch`, `NothingToCommit`, `GitBusy` during a rebase or a merge.
+        Raises `InvalidTarget`, `InvalidBranch`, `NothingToCommit`, and `GitBusy` during a rebase or a merge,
+        or if files change meanwhile.
         """
         state = git.read_state()
         if state.operation:
@@ -217,6 +219,8 @@ class PullRequests:
         commits = self._plan_commits(git, base, content, compared)
         if not commits:
             raise NothingToCommit(blocked="-")
+        if self._commits.plan(git) != whole:
+            raise GitBusy(rule="content_changed")
         left_out = tuple(each.path for each in whole.blocked)
         facts = self._find_facts(git, options.into, base, commits, left_out)
         url = _read_url(git, options.remote)
@@ -363,7 +367,7 @@ class PullRequests:
             raise InvalidRemote(remote=options.remote, known=", ".join(known.split()) or "-")
         commit = self._make_commits(git, plan, texts)
         record = PullRequestRecord(
-            *(plan.tree, "made", options.branch, commit, options.into, plan.base, plan.content),
+            *(plan.tree, "decided", options.branch, commit, options.into, plan.base, plan.content),
             per=options.per,
             remote=options.remote if is_pushed else "",
             url=self._find_url(options),
@@ -371,6 +375,8 @@ class PullRequests:
         # Recorded before the move: a killed process must not leave a branch that counts as made by others.
         self.record(call, record)
         self._move_branch(git, plan, commit)
+        record = record._replace(state="made")
+        self.record(call, record)
         if is_pushed:
             record = self._push(git, plan, record)
             self.record(call, record)
