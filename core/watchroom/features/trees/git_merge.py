@@ -134,17 +134,11 @@ class GitMerger:
             self._set_entries(entries, sorted(paths, key=lambda each: each in entries), variables)
             return _line(self._run("write-tree", variables=variables))
 
-    def commit_tree(self, tree: str, parents: Sequence[str], message: str, author: str = "") -> str:
-        """Return the id of a new commit of ``tree``.
-
-        ``author``: ``NAME <EMAIL>``, default the person whom git's settings name.
-        """
+    def commit_merge(self, tree: str, parents: Sequence[str], message: str) -> str:
+        """Return the id of a new commit of ``tree``, by the person whom git's settings name."""
         arguments = [word for parent in parents for word in ("-p", parent)]
         given = (message.strip("\n") + "\n").encode("utf-8", "surrogateescape")
-        name, _, email = author.removesuffix(">").partition(" <")
-        variables = {"GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": email} if author else {}
-        command = ("-c", "i18n.commitEncoding=UTF-8", "commit-tree", tree, *arguments, "-F", "-")
-        return _line(self._run(*command, given=given, variables=variables))
+        return _line(self._run("commit-tree", tree, *arguments, "-F", "-", given=given))
 
     def move_branch(self, branch: str, before: str, after: str) -> None:
         """Move a ``branch`` that no working tree has checked out. Raises `GitBusy` if it is not at

@@ -308,7 +308,7 @@ class Landings:
         after = plan.head
         if not plan.is_forward:
             message = f"Merge branch '{plan.source}' into {plan.into}"
-            after = merger.commit_tree(plan.content, (plan.before, plan.head), message)
+            after = merger.commit_merge(plan.content, (plan.before, plan.head), message)
         record = record._replace(after=after)
         holder = self._find_holder(plan.into)
         if holder is not None and (paths := GitMerger(holder.git).list_blocking(plan.before, after)):

@@ -33,6 +33,7 @@ from watchroom.features.trees.code_hosts import (
 from watchroom.features.trees.commit_series import PEOPLE, SeriesStep, split_changes
 from watchroom.features.trees.commits import (
     AgentCommits,
+    BlockedFile,
     FileComparison,
     PlannedFile,
     author_of_version,
@@ -52,7 +53,7 @@ from watchroom.features.trees.pull_request_texts import (
     format_message,
     format_title,
 )
-from watchroom.features.trees.rows import INTO, PULL_REQUEST, TREE, candidates_of
+from watchroom.features.trees.rows import INTO, PULL_REQUEST, REPO, TREE, candidates_of, repo_path
 from watchroom.features.trees.service import Trees
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal import RowFilter
@@ -213,15 +214,20 @@ class PullRequests:
         options = self._complete(git, options)
         base = self._find_base(git, options, state.head)
         before = self._check_branch(git, options.branch)
-        whole = self._commits.plan(git)
-        content = git.write_tree(whole.states, parent=whole.head)
-        compared = [*self._compare(git, base, options.per)]
-        commits = self._plan_commits(git, base, content, compared)
+        newest = self._list_newest(git)
+        uncommitted = [*self._commits.compare(git, state.head)]
+        whole = {each.path: each.plan(None) for each in uncommitted}
+        states = {path: each.state for path, each in whole.items() if isinstance(each, PlannedFile)}
+        content = git.write_tree(states, parent=state.head)
+        since_base = uncommitted if base == state.head else [*self._commits.compare(git, base)]
+        if options.per == "session":
+            since_base = [*self._commits.compare(git, base, self._find_sessions(since_base))]
+        commits = self._plan_commits(git, base, content, since_base)
         if not commits:
             raise NothingToCommit(blocked="-")
-        if self._commits.plan(git) != whole:
+        if (git.read_state().head, self._list_newest(git)) != (state.head, newest):
             raise GitBusy(rule="content_changed")
-        left_out = tuple(each.path for each in whole.blocked)
+        left_out = tuple(path for path, each in whole.items() if isinstance(each, BlockedFile))
         facts = self._find_facts(git, options.into, base, commits, left_out)
         url = _read_url(git, options.remote)
         return PullRequestPlan(
@@ -279,12 +285,15 @@ class PullRequests:
         """Return the commits to which pull requests have moved ``branch``."""
         return {each.commit for each in self.list_records() if each.branch == escape_unstorable(branch)}
 
-    def _compare(self, git: GitTree, base: str, per: Grouping) -> Iterable[FileComparison]:
-        if per == "agent":
-            return self._commits.compare(git, base)
-        rows = [row for file in self._commits.compare(git, base) for row in file.rows.values()]
+    def _list_newest(self, git: GitTree) -> list[int]:
+        """Return the rows of the newest versions of the tree."""
+        return [row.seq for row in self._store.journal.heads(REPO, repo_path(git.tree_id(), ""))]
+
+    def _find_sessions(self, compared: Iterable[FileComparison]) -> Callable[[Row], str]:
+        """Return a function that returns the session of a version, or its author if that is not known."""
+        rows = [row for each in compared for row in each.rows.values()]
         sessions = self._provenance.find_sessions(row for row in rows if is_agent(author_of_version(row)))
-        return self._commits.compare(git, base, lambda row: sessions.get(row.seq) or author_of_version(row))
+        return lambda row: sessions.get(row.seq) or author_of_version(row)
 
     def _plan_commits(
         self, git: GitTree, base: str, content: str, compared: Sequence[FileComparison]
@@ -400,7 +409,7 @@ class PullRequests:
         commit = plan.base
         for each in plan.commits:
             message = format_message(each, texts)
-            commit = GitMerger(git).commit_tree(each.content, (commit,), message, author=each.author)
+            commit = git.write_commit(each.content, message, each.author, parent=commit)
         return commit
 
     def _move_branch(self, git: GitTree, plan: PullRequestPlan, commit: str) -> None:
