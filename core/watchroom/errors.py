@@ -1069,6 +1069,12 @@ class InvalidTarget(GitError):
     code = "invalid_target"
 
 
+class InvalidRemote(GitError):
+    """There is no remote of this name. Values: remote, known."""
+
+    code = "invalid_remote"
+
+
 class InvalidTree(GitError):
     """A working tree cannot be added. Values: name, rule."""
 

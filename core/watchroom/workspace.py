@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from watchroom.features.trees.commits import AgentCommits
     from watchroom.features.trees.landing import Landings
     from watchroom.features.trees.own_trees import OwnTrees
+    from watchroom.features.trees.pull_requests import PullRequests
     from watchroom.history.fork import Fork
     from watchroom.history.git import Imported
     from watchroom.history.seal import Sealing
@@ -502,6 +503,11 @@ class Workspace:
     def landings(self) -> Landings:
         """Merges what is committed in working trees into a branch, such as that of the main tree."""
         return self._services.landings
+
+    @property
+    def pull_requests(self) -> PullRequests:
+        """Makes branches with one commit per author of a working tree, and opens pull requests."""
+        return self._services.pull_requests
 
     @property
     def own_trees(self) -> OwnTrees:

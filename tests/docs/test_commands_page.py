@@ -19,7 +19,7 @@ def test_it_has_every_command_in_its_group() -> None:
     for group in dict.fromkeys(each.group for each in COMMANDS):
         heading = re.split("[:,] (?=who)", texts(f"cli.group.{group}"))[0].rstrip(":")
         section = PAGE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
-        typed = re.findall(r"^    watchroom ([a-z]+)", section, flags=re.MULTILINE)
+        typed = re.findall(r"^    watchroom ([a-z-]+)", section, flags=re.MULTILINE)
         assert [*dict.fromkeys(typed)] == [each.name for each in COMMANDS if each.group == group]
 
 

@@ -69,7 +69,7 @@ def test_every_page_is_in_the_navigation_of_the_site() -> None:
 )
 def test_the_commands_and_keys_that_a_page_names_exist(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
-    typed = re.findall(r"^    watchroom ([a-z]+)", text, flags=re.MULTILINE)
+    typed = re.findall(r"^    watchroom ([a-z-]+)", text, flags=re.MULTILINE)
     assert set(typed) <= {command.name for command in COMMANDS}
     keys = {key for action in ACTIONS for key in action.shown_keys({})}
     assert set(re.findall(r"(?<!`)`([!-_a-~])`(?!`)", text)) <= keys | NO_KEYS.get(page, set())

@@ -63,6 +63,7 @@ IN_REPOSITORY: Final = (
     "watchroom commit",
     "watchroom try",
     "watchroom land",
+    "watchroom pull-request",
     "watchroom tree ",
 )
 """Commands that run in a git repository in which agents have worked."""
@@ -102,6 +103,7 @@ REFUSED: Final = {
     "watchroom move ~/team": "the workspace is that of another machine",
     "--team app-watchroom": "the workspace is that of an earlier command",
     "watchroom land": "there is no such tree",
+    "watchroom pull-request": "there is no such tree",
     "watchroom demo --scenario release.toml": "the file is the reader's own",
 }
 """By what a command contains: why it is refused in the test's workspace."""

@@ -47,6 +47,7 @@ COMMANDS: Final = (
     Command("commit", "history"),
     Command("try", "history", "commit"),
     Command("land", "history"),
+    Command("pull-request", "history", "pull_request", "pull_request"),
     Command("revert", "history"),
     Command("log", "history"),
     Command("diff", "history"),

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from watchroom.features.trees.commits import AgentCommits
     from watchroom.features.trees.landing import Landings
     from watchroom.features.trees.own_trees import OwnTrees
+    from watchroom.features.trees.pull_requests import PullRequests
     from watchroom.platform.sandbox.probe import SandboxProbe
 
 
@@ -168,6 +169,14 @@ class Services:
         from watchroom.features.trees.landing import Landings
 
         return Landings(self._store, self.trees, self.people.counts)
+
+    @LazyPart
+    def pull_requests(self) -> PullRequests:
+        """Makes branches with the work of each author, and opens pull requests."""
+        # Only people who open pull requests need the modules.
+        from watchroom.features.trees.pull_requests import PullRequests
+
+        return PullRequests(self._store, self.trees, self.people.counts)
 
     @LazyPart
     def agent_commits(self) -> AgentCommits:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -136,7 +136,7 @@ class AgentCommits:
         names = None if agents is None else tuple(sorted(set(agents)))
         files: list[PlannedFile] = []
         blocked: list[BlockedFile] = []
-        for each in self._compare(tree, tree_id, head):
+        for each in self.compare(tree, head):
             planned = each.plan(names)
             if isinstance(planned, PlannedFile):
                 files.append(planned)
@@ -147,7 +147,7 @@ class AgentCommits:
     def list_changes(self, tree: GitTree) -> dict[str, FileChanges]:
         """Return the uncommitted changes of the text files of ``tree`` by path. Raises as `plan`."""
         head = tree.read_state().head
-        found = self._compare(tree, tree.tree_id(), head)
+        found = self.compare(tree, head)
         return {
             each.path: each.changes for each in found if each.changes is not None and each.changes.authors
         }
@@ -174,9 +174,9 @@ class AgentCommits:
             raise NothingToCommit(
                 blocked=", ".join(_storable(each.path) for each in plan.blocked[:10]) or "-"
             )
-        authors = [each for each in plan.authors if _is_agent(each)]
-        author = _identity(authors[0]) if len(authors) == 1 and plan.authors == tuple(authors) else ""
-        trailers = "" if author else "".join(f"Co-authored-by: {_identity(each)}\n" for each in authors)
+        authors = [each for each in plan.authors if is_agent(each)]
+        author = identity_of(authors[0]) if len(authors) == 1 and plan.authors == tuple(authors) else ""
+        trailers = "" if author else "".join(f"Co-authored-by: {identity_of(each)}\n" for each in authors)
         text = message.strip("\n") + (f"\n\n{trailers}" if trailers else "")
         commit = tree.commit_files(plan.states, text, author, branch=branch, parent=plan.head)
         if commit == plan.head:
@@ -234,16 +234,25 @@ class AgentCommits:
             self._store.commits.commit(note)
         return done
 
-    def _compare(self, tree: GitTree, tree_id: str, head: str) -> Iterator[_Comparison]:
-        """Yield the recorded files of ``tree`` that differ from the commit ``head``."""
-        rows, reader = self._read_heads(tree, tree_id, head)
+    def compare(
+        self, tree: GitTree, commit: str, author_of: Callable[[Row], str] | None = None
+    ) -> Iterator[FileComparison]:
+        """Yield the recorded files of ``tree`` that differ from ``commit``, by path.
+
+        - ``commit``: the id of HEAD or of one of its ancestors; empty for no commit.
+        - ``author_of``: returns the author of a version, default `author_of_version`.
+
+        Raises as `plan`.
+        """
+        tree_id = tree.tree_id()
+        rows, reader = self._read_heads(tree, tree_id, commit)
         notes = self._find_notes(tree_id)
         commits = set(tree.list_commits()) if notes else set()
         for path, row in sorted(rows.items()):
             if reader.is_same(path, row, self._store.journal.content(row.seq) if is_text(row) else None):
                 continue
-            versions = self._versions(row.path)
-            yield _Comparison(self._store, tree, reader, path, versions, [*_known(notes, path, commits)])
+            versions, known = self._versions(row.path), [*_known(notes, path, commits)]
+            yield FileComparison(self._store, tree, reader, path, versions, known, author_of)
 
     def list_uncommitted(self, tree: GitTree, tree_id: str, head: str, as_of: int) -> dict[str, Row]:
         """Return the newest versions of a tree, which may be gone, that differ from the commit ``head``, by
@@ -378,8 +387,15 @@ class _HeadReader:
             return None
 
 
-class _Comparison:
-    """A recorded file that differs from HEAD. ``changes``: None if a version since HEAD is binary."""
+class FileComparison:
+    """A recorded file that differs from a commit, which is called HEAD here.
+
+    - ``path``: its path in the tree.
+    - ``rows``: its versions, by their numbers.
+    - ``author_of``: returns the name of the author of a version.
+    - ``changes``: None if a version since HEAD is binary.
+    - ``whole_rows``: the versions since it was binary, which are committed together if ``changes`` is None.
+    """
 
     def __init__(
         self,
@@ -389,8 +405,11 @@ class _Comparison:
         path: str,
         versions: Sequence[tuple[Row, str | None]],
         commits: Sequence[KnownVersions],
+        author_of: Callable[[Row], str] | None = None,
     ) -> None:
         self.path = path
+        self.rows = {row.version or 0: row for row, _ in versions}
+        self.author_of = author_of or author_of_version
         self._store = store
         self._tree = tree
         self._entry = reader.entries.get(path)
@@ -398,7 +417,8 @@ class _Comparison:
         self._is_link = self._is_link_on_disk(versions[-1][1])
         self.changes: FileChanges | None = None
         start = next((n for n in range(len(versions) - 1, -1, -1) if not is_text(versions[n][0])), -1) + 1
-        self._since_binary = {_author(row) for row, _ in versions[start:]}
+        self._since_binary = {self.author_of(row) for row, _ in versions[start:]}
+        self.whole_rows = tuple(row for row, _ in versions[min(start, len(versions) - 1) :])
         has_head = any(reader.has_text(path, content) for _, content in versions[start:])
         text = reader.text(path, versions[-1][1])
         is_whole = (
@@ -406,7 +426,7 @@ class _Comparison:
         )
         if not is_whole:
             head = HeadFile(text, reader.is_executable(path, self._newest), commits)
-            lines = [_line_version(*each) for each in versions[start:]]
+            lines = [_line_version(row, text, self.author_of(row)) for row, text in versions[start:]]
             self.changes = FileChanges(lines, head, lambda each: reader.has_text(path, each))
 
     def plan(self, agents: Sequence[str] | None) -> PlannedFile | BlockedFile | None:
@@ -431,7 +451,7 @@ class _Comparison:
         If it is text again, the commit also needs all authors since then.
         """
         row = self._newest
-        author = _author(row)
+        author = self.author_of(row)
         if agents is not None and author not in agents:
             return None
         others = self._since_binary - {author} - set(agents or self._since_binary)
@@ -487,19 +507,22 @@ def _storable(path: str) -> str:
     return escape_unstorable(path, MAX_PATH_BYTES)
 
 
-def _line_version(row: Row, content: str | None) -> LineVersion:
+def _line_version(row: Row, content: str | None, author: str) -> LineVersion:
     is_revert = is_revert_row(row)
     took, gave = (tuple(get_ints(row.detail, name)) if is_revert else () for name in ("took", "gave"))
-    return LineVersion(row.version or 0, _author(row), content, is_executable(row), took, gave)
+    return LineVersion(row.version or 0, author, content, is_executable(row), took, gave)
 
 
-def _author(row: Row) -> str:
+def author_of_version(row: Row) -> str:
+    """Return the author of the changes of a version; empty for git's text before the first change."""
     return UNKNOWN if row.tool == BASELINE else row.actor
 
 
-def _is_agent(author: str) -> bool:
+def is_agent(author: str) -> bool:
+    """Return whether the author of a version is an agent."""
     return author not in ("", "system", "outside") and ":" not in author
 
 
-def _identity(agent: str) -> str:
+def identity_of(agent: str) -> str:
+    """Return the author of a commit of an agent, as git has it."""
     return f"{agent} <{agent}@{_DOMAIN}>"

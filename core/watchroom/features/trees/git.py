@@ -393,6 +393,13 @@ class GitTree:
         """Write the tree that `commit_files` would commit, and return its id. Nothing refers to it."""
         return GitWriter(self.folder, self.git).write_tree(files, parent)
 
+    def write_commit(self, content: str, message: str, author: str, *, parent: str) -> str:
+        """Write a commit of the git tree ``content``, and return its id. Nothing refers to it.
+
+        ``author``: ``NAME <EMAIL>``, empty for the person in git's settings. Raises `GitError`.
+        """
+        return GitWriter(self.folder, self.git).write_commit(content, message, author, parent)
+
     def list_commits(self, limit: int = 5000) -> list[str]:
         """Return the ids of the newest commits in HEAD's history, at most ``limit``."""
         done = self._run("rev-list", f"--max-count={limit}", "HEAD", accepted=(0, 128))

@@ -123,6 +123,17 @@ class GitMerger:
             self._run("update-index", "-z", "--index-info", variables=variables, given=b"".join(lines))
             return _line(self._run("write-tree", variables=variables))
 
+    def replace_files(self, tree: str, source: str, paths: Collection[str]) -> str:
+        """Return the id of ``tree`` with the files at ``paths`` as in the tree ``source``."""
+        if not paths:
+            return tree
+        with self._scratch_index() as variables:
+            self._run("read-tree", tree, variables=variables)
+            entries = self._git.list_tree(source, paths)
+            # A deleted file can be in the way of a folder.
+            self._set_entries(entries, sorted(paths, key=lambda each: each in entries), variables)
+            return _line(self._run("write-tree", variables=variables))
+
     def commit_merge(self, tree: str, parents: Sequence[str], message: str) -> str:
         """Return the id of a new commit of ``tree``, by the person whom git's settings name."""
         arguments = [word for parent in parents for word in ("-p", parent)]

@@ -89,7 +89,7 @@ class GitWriter:
             tree, entries = self._build_tree(request.files, request.parent, scratch)
             if tree == self._tree_of(request.parent):
                 return request.parent
-            commit = self._write_commit(request, tree)
+            commit = self.write_commit(tree, request.message, request.author, request.parent)
             if request.branch is not None:
                 self._move(f"refs/heads/{request.branch}", commit, "", request)
                 return commit
@@ -155,16 +155,17 @@ class GitWriter:
             raise GitError(reason=f"git update-index: {missing[0]}")
         return _line(run("write-tree")), {path: entries.get(path) for path in files}
 
-    def _write_commit(self, request: CommitRequest, tree: str) -> str:
-        name, _, email = request.author.partition(" <")
+    def write_commit(self, tree: str, message: str, author: str, parent: str) -> str:
+        """Write a commit of ``tree``, and return its id. See `GitTree.commit_files`."""
+        name, _, email = author.partition(" <")
         variables = {"GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": email.removesuffix(">")}
-        parents = ("-p", request.parent) if request.parent else ()
-        message = request.message.strip("\n") + "\n"
+        parents = ("-p", parent) if parent else ()
+        text = message.strip("\n") + "\n"
         return _line(
             self._run(
                 ("commit-tree", tree, *parents, "-F", "-"),
-                variables if request.author else {},
-                given=message.encode("utf-8", "surrogateescape"),
+                variables if author else {},
+                given=text.encode("utf-8", "surrogateescape"),
             )
         )
 

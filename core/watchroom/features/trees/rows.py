@@ -2,7 +2,7 @@
 
 | zone | path | versions | notes |
 |---|---|---|---|
-| `TREE` | ``TREE`` | the tree's folder, branch and HEAD, when one changed | commits, tries, landings |
+| `TREE` | ``TREE`` | the tree's folder, branch and HEAD, when one changed | commits, tries, landings, … |
 | `REPO` | ``TREE/PATH`` | each version of a file, as in a task's folder | readings, refused writes |
 
 Only changes are recorded. The first version of a file is git's text (`BASELINE`), recorded just before the
@@ -42,6 +42,8 @@ CHANGE_OTHER_TREE: Final = "change_other_tree"
 """The tool of the note that a command of an agent changed files of another tree than the agent's."""
 LAND: Final = "land_tree"
 """The tool of the notes about a landing, and of its conflicts. See `watchroom.features.trees.landing`."""
+PULL_REQUEST: Final = "open_pull_request"
+"""The tool of the notes about a pull request. See `watchroom.features.trees.pull_requests`."""
 SIDE: Final = "side"
 INTO: Final = "into"
 """The fields of a row's detail about a landing: the branch of a text, and the branch in which it lands."""

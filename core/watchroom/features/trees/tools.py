@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field
 
-from watchroom.errors import TreeGone
+from watchroom.errors import GitBusy, TreeGone
 from watchroom.features.trees.comments import (
     COMMENT,
     MAX_CHARACTERS,
@@ -15,7 +15,7 @@ from watchroom.features.trees.comments import (
     SENT,
     TreeComment,
 )
-from watchroom.features.trees.rows import COMMIT_AGENT, LAND, TREE, TRY_AGENT, read_commit
+from watchroom.features.trees.rows import COMMIT_AGENT, LAND, PULL_REQUEST, TREE, TRY_AGENT, read_commit
 from watchroom.kernel.tools.context import ToolContext
 from watchroom.kernel.tools.models import FrozenModel, Message, Name, ParamsModel, ResultModel, Version
 from watchroom.kernel.tools.tool import Toolset
@@ -156,6 +156,81 @@ def land_tree(context: ToolContext, params: LandTreeParams) -> LandTreeResult:
         paths=[*record.paths][:_MAX_LISTED],
         status=record.status,
         output=record.output,
+    )
+
+
+class OpenPullRequestParams(ParamsModel):
+    """The tree and what a person chose, see `watchroom.features.trees.pull_requests.PullRequestOptions`.
+
+    - ``content``: the id of the git tree that the person has seen; default any.
+    - ``per_session``: one commit per session instead of per agent.
+    - ``subject``: the title.
+    - ``push``: whether to push the branch and open the pull request, default yes.
+    - ``draft``: whether it is a draft, default no.
+    """
+
+    tree: Name
+    content: Name | None = None
+    into: Name | None = None
+    per_session: bool | None = None
+    branch: Name | None = None
+    subject: Name | None = None
+    remote: Name | None = None
+    push: bool | None = None
+    draft: bool | None = None
+
+
+class OpenPullRequestResult(ResultModel):
+    """How far the pull request is, see `watchroom.features.trees.pull_requests.PullRequestRecord`.
+
+    ``compare``: the address of the page that opens it, empty if the host is not known.
+    """
+
+    state: str
+    branch: str
+    commit: str
+    into: str
+    remote: str
+    url: str
+    compare: str
+    reason: str
+
+
+@tool(PULL_REQUEST, path=("tree",))
+def open_pull_request(context: ToolContext, params: OpenPullRequestParams) -> OpenPullRequestResult:
+    """Make the branch of a pull request for the person of ``context``, push it, and open the pull request.
+    Raises `TreeGone`, `NothingToCommit`, `InvalidTarget`, `InvalidBranch`, `InvalidRemote`, `GitBusy`,
+    `GitError`."""
+    from watchroom.features.trees.pull_requests import PullRequestOptions
+
+    found, requests = _find(context, params.tree), context.zones.pull_requests
+    options = PullRequestOptions(
+        params.into or "",
+        "session" if params.per_session else "agent",
+        params.branch or "",
+        params.subject or "",
+        params.remote or "origin",
+    )
+    plan = requests.plan(found.git, options, context.texts)
+    if params.content is not None and plan.content != params.content:
+        raise GitBusy(rule="content_changed")
+    record = requests.open(
+        context.call,
+        found.git,
+        plan,
+        context.texts,
+        is_pushed=params.push is not False,
+        is_draft=bool(params.draft),
+    )
+    return OpenPullRequestResult(
+        state=record.state,
+        branch=record.branch,
+        commit=record.commit,
+        into=record.into,
+        remote=record.remote,
+        url=record.url,
+        compare=plan.compare,
+        reason=record.reason,
     )
 
 
