@@ -14,9 +14,10 @@ from trees.git_repository import Repository
 from trees.test_landing import TEXT, Tree, random_files, write_files
 from trees.tree_client import ScriptedClient
 from watchroom import Workspace
+from watchroom.features.overview.fold import Fold
 from watchroom.features.overview.snapshots import read_model
 from watchroom.features.trees.preview import ConflictPreview
-from watchroom.features.trees.rows import PREDICT
+from watchroom.features.trees.rows import PREDICT, read_prediction
 
 PATIENCE = 5.0
 
@@ -157,6 +158,77 @@ def test_many_trees_are_compared_in_short_steps(kept: Workspace, repository: Rep
     found = predicted(kept)
     assert len(found) == 10, "each pair but those with the main tree"
     assert set(found.values()) == {("a.txt",)}
+
+
+# Needs
+
+
+def needs(workspace: Workspace) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the branches and files of the needs about predicted conflicts."""
+    predicted(workspace)
+    model = read_model(workspace.journal, workspace.journal.last_seq())
+    found = [read_prediction(need.row) for need in model.needs if need.kind == "predicted"]
+    return [(" ".join(sorted(each.names)), each.paths) for each in found]
+
+
+def test_a_conflict_is_a_need_once_both_agents_have_stopped(kept: Workspace, repository: Repository) -> None:
+    x, y = Tree(repository, "x"), Tree(repository, "y")
+    alice, bob = ScriptedClient(kept, "alice", x.folder), ScriptedClient(kept, "bob", y.folder)
+    alice.write("a.txt", "by alice\n")
+    bob.write("a.txt", "by bob\n")
+    assert predicted(kept) == {("x", "y"): ("a.txt",)}
+    assert needs(kept) == []
+    alice.hook("Stop")
+    assert needs(kept) == [], "bob is still at work"
+    bob.hook("SessionEnd", reason="other")
+    assert needs(kept) == [("x y", ("a.txt",))]
+    alice.hook("UserPromptSubmit", prompt="Go on")
+    assert needs(kept) == []
+    alice.hook("Stop")
+    (y.folder / "a.txt").write_text(TEXT)
+    assert needs(kept) == []
+
+
+def test_a_conflict_with_the_target_waits_for_the_agent_of_the_tree_only(
+    kept: Workspace, repository: Repository, work: Tree
+) -> None:
+    alice = ScriptedClient(kept, "alice", repository.folder)
+    bob = ScriptedClient(kept, "bob", work.folder)
+    alice.read("a.txt")
+    alice.write("a.txt", "by alice\n")
+    bob.read("a.txt")
+    bob.write("a.txt", "by bob\n")
+    assert needs(kept) == []
+    bob.hook("Stop")
+    assert needs(kept) == [("main work", ("a.txt",))]
+
+
+def test_a_dismissed_conflict_is_a_need_again_when_another_file_conflicts(
+    kept: Workspace, repository: Repository, work: Tree
+) -> None:
+    repository.write("a.txt", "by main\n")
+    (work.folder / "a.txt").write_text("by work\n")
+    assert needs(kept) == [("main work", ("a.txt",))]
+    dana = kept.tools_for_human("dana")
+    row = next(row.seq for row in kept.journal.rows(0, limit=1000) if row.tool == PREDICT)
+    assert dana.dispatch_tool_call("mark_as_seen", {"row": row})["success"]
+    assert needs(kept) == []
+    repository.write("b.txt", "by main\n")
+    (work.folder / "b.txt").write_text("by work\n")
+    assert needs(kept) == [("main work", ("a.txt", "b.txt"))]
+
+
+def test_a_fold_that_is_loaded_has_the_same_needs(
+    kept: Workspace, repository: Repository, work: Tree
+) -> None:
+    repository.write("a.txt", "by main\n")
+    (work.folder / "a.txt").write_text("by work\n")
+    predicted(kept)
+    fold = Fold(kept.journal.content, kept.journal.row)
+    fold.apply(kept.journal.rows(0, limit=1000))
+    again = Fold.load(kept.journal.content, kept.journal.row, fold.dump())
+    assert again.model() == fold.model()
+    assert [need.kind for need in again.model().needs] == ["predicted"]
 
 
 def test_nothing_is_predicted_of_texts_that_are_too_long_to_merge(

@@ -12,6 +12,7 @@ from trees.git_repository import Repository
 from tui.conflict_steps import commits
 from tui.driver import WIDE, User, dashboard
 from tui.team import has_opened_merge
+from tui.test_queue import marks_as_seen
 from watchroom import Workspace
 from watchroom.features.trees.recorder import TreeRecorder
 
@@ -61,7 +62,24 @@ async def test_conflicts_between_trees_are_shown_while_they_arise(
         await user.sees("⚔ 1 ⎇ fares", "⚔ 1 ⎇ main")
         await user.goes_to("4", "files")
         await user.sees("M a.txt")
-        await user.until(lambda: sum("⚔" in line for line in user.lines()) == 2, "a mark on each file")
+        await user.until(lambda: sum("⚔" in line for line in user.lines()[1:]) == 2, "a mark on each file")
+
+
+async def test_a_predicted_conflict_is_a_need_that_leads_to_the_tree(
+    kept: Workspace, repository: Repository, fares: Path
+) -> None:
+    repository.write("a.txt", TEXT.replace("two", "main"))
+    (fares / "a.txt").write_text(TEXT.replace("two", "fares"))
+    await asyncio.to_thread(kept.trees.refresh_all)
+    async with dashboard(kept, size=WIDE) as user:
+        await user.sees("⎇ fares", "would conflict in a.txt")
+        await user.press("!")
+        await user.until(lambda: user.list("trees").has_focus, "the trees")
+        item = user.list("trees").item
+        assert item is not None
+        assert item.tree.branch == "fares"
+        await marks_as_seen(user, "would conflict in a.txt")
+        await user.until(lambda: not user.model.needs, "no need")
 
 
 async def test_a_tree_lands_with_two_keys(kept: Workspace, repository: Repository, fares: Path) -> None:

@@ -12,7 +12,7 @@ from watchroom.features.overview.model import Need
 from watchroom.features.sessions.rows import ClientCall, client_call
 from watchroom.features.sessions.view import RequestView
 from watchroom.features.tasks.view import MessageView
-from watchroom.features.trees.rows import GRADE, INTO, grade_of, side_of
+from watchroom.features.trees.rows import GRADE, INTO, grade_of, read_prediction, side_of
 from watchroom.features.trees.view import author_of
 from watchroom.kernel.rules import details
 from watchroom.kernel.rules.conflicts import EDIT_UNDONE, NOT_A_FILE
@@ -69,6 +69,8 @@ TASK_MARKS: Final[dict[str, Span]] = {
 }
 ENDED_MARK: Final = Span("–", "dim")
 """The mark of an ended agent."""
+_MAX_PATHS: Final = 3
+"""Maximum number of paths in the text of a need."""
 NEED_MARKS: Final[dict[str, Span]] = {
     "forged": Span("✗", "error"),
     "unreadable": Span("☐", "error"),
@@ -81,6 +83,7 @@ NEED_MARKS: Final[dict[str, Span]] = {
     "budget": Span("◔", "warning"),
     "message": Span("»", "accent"),
     "outside": Span("✎", "warning"),
+    "predicted": Span("⚔", "warning"),
     "unchecked": Span("‼", "warning"),
     "denied": Span("⊘", "warning"),
     "stalled": Span("○", "warning"),
@@ -340,6 +343,8 @@ def need_subject(need: Need, texts: Catalogue) -> str:
         return need.row.actor
     if need.kind == "message":
         return sanitize(need.row.message)
+    if need.kind == "predicted":
+        return " ⚔ ".join(f"⎇ {sanitize(each)}" for each in read_prediction(need.row).names)
     return need.row.path.partition("/")[2] if need.row.zone == "handoff" else path_of(need.row)
 
 
@@ -378,12 +383,21 @@ def need_text(need: Need, texts: Catalogue) -> str:
         why = texts(f"need.damage.{need.row.error}")
         key = "need.unreadable" if need.times > 1 else "need.unreadable_one"
         return texts(key, count=need.times, row=need.row.seq, why=why)
+    if need.kind == "predicted":
+        return _prediction_text(read_prediction(need.row).paths, texts)
     who = sanitize(need.row.actor)
     if need.kind == "conflict" and (text := _conflict_text(need, texts)):
         return text
     text = texts(f"need.{need.kind}", who=who, against=sanitize(need.against), count=need.times)
     text = with_machine(text, need, texts)
     return f"{text} ×{need.times}" if need.times > 1 and need.kind not in ("denied", "expired") else text
+
+
+def _prediction_text(paths: Sequence[str], texts: Catalogue) -> str:
+    """Return the text about two trees that would conflict in the files ``paths``."""
+    shown = ", ".join(sanitize(each) for each in paths[:_MAX_PATHS])
+    more = len(paths) - _MAX_PATHS
+    return texts("need.predicted_many" if more > 0 else "need.predicted", paths=shown, count=more)
 
 
 def _conflict_text(need: Need, texts: Catalogue) -> str:

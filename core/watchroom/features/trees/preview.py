@@ -216,9 +216,15 @@ class ConflictPreview:
             known = self._read_recorded(key)
         self._found[key] = found
         if found != known:
-            prediction = Prediction(key, tuple(sorted(found))[:_MAX_LISTED])
+            prediction = Prediction(key, tuple(sorted(found))[:_MAX_LISTED], self._names(key))
             note = CallContext(SYSTEM, PREDICT).note(TREE, key[0], detail=prediction.detail)
             self._store.commits.commit(note)
+
+    def _names(self, key: tuple[str, str]) -> tuple[str, str]:
+        """Return the branches of two trees, empty for a tree that was removed."""
+        found = {each.id: each.git.read_state() for each in self._trees.all() if each.id in key}
+        one, other = (found[each].branch or found[each].head[:8] if each in found else "" for each in key)
+        return one, other
 
     def _read_recorded(self, key: tuple[str, str]) -> frozenset[str]:
         """Return what the newest row about the pair says."""

@@ -257,6 +257,10 @@ class TasksScreen(BaseScreen):
             self._wanted = target
             self.front(self.tasks)
             self.show_model(self.dashboard.model)
+        elif isinstance(target, TreeTarget):
+            self.show_model(self.dashboard.model)
+            self.front(self.trees)
+            self.trees.move_to(target.id)
         else:
             super().go_to(target)
 
@@ -292,8 +296,16 @@ class TasksScreen(BaseScreen):
         message = self.messages.item
         if self.focused is self.messages and message is not None:
             return self.find_need(["message"], message.sender) if message.receiver == USER else None
+        if self.focused is self.trees:
+            return self._find_prediction()
         member = self.members.item.member.id if self.members.item else None
         return self.find_agent_need(NEEDS_OF_AN_AGENT, member)
+
+    def _find_prediction(self) -> Need | None:
+        """Return the need about a predicted conflict of the tree under the cursor."""
+        tree = self.trees.item.tree.id if self.trees.item is not None else ""
+        needs = (need for need in self.dashboard.needs if need.kind == "predicted")
+        return next((need for need in needs if tree in need.key.split()), None)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "sandbox":
