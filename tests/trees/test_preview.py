@@ -17,6 +17,7 @@ from watchroom import Workspace
 from watchroom.features.overview.fold import Fold
 from watchroom.features.overview.snapshots import read_model
 from watchroom.features.trees.preview import ConflictPreview
+from watchroom.features.trees.region_notices import MAX_NOTICES, RegionNotices
 from watchroom.features.trees.rows import PREDICT, read_prediction
 
 PATIENCE = 5.0
@@ -94,7 +95,7 @@ def test_what_is_known_already_makes_no_row(kept: Workspace, repository: Reposit
     predicted(kept)
     repository.write("b.txt", "more\n")
     predicted(kept)
-    again = ConflictPreview(kept._store, kept.trees, lambda update: update())
+    again = ConflictPreview(kept._store, kept.trees, RegionNotices(), lambda update: update())
     again.start()
     rows = [row for row in kept.journal.rows(0, limit=1000) if row.tool == PREDICT]
     assert len(rows) == 1
@@ -158,6 +159,71 @@ def test_many_trees_are_compared_in_short_steps(kept: Workspace, repository: Rep
     found = predicted(kept)
     assert len(found) == 10, "each pair but those with the main tree"
     assert set(found.values()) == {("a.txt",)}
+
+
+# Notices
+
+
+def news_of(workspace: Workspace, client: ScriptedClient) -> list[str]:
+    """Return what the agent reads about its lines after its next call."""
+    predicted(workspace)
+    before = len(client.told)
+    client.read("b.txt")
+    return [line for told in client.told[before:] for line in told.split("\n") if "changed lines of" in line]
+
+
+def test_both_agents_are_told_once_that_their_lines_are_changed_elsewhere(
+    kept: Workspace, repository: Repository
+) -> None:
+    x, y = Tree(repository, "x"), Tree(repository, "y")
+    alice, bob = ScriptedClient(kept, "alice", x.folder), ScriptedClient(kept, "bob", y.folder)
+    carol = ScriptedClient(kept, "carol", repository.folder)
+    for client in (alice, bob):
+        client.read("a.txt")
+    alice.edit("a.txt", "three", "by alice")
+    assert news_of(kept, alice) == []
+    bob.edit("a.txt", "three\nfour", "by bob\nBOB")
+    (told,) = news_of(kept, alice)
+    assert told.startswith(
+        "bob changed lines of 'a.txt' in the working tree y that you changed here (lines 3-4)."
+    )
+    assert str(y.folder / "a.txt") in told
+    (told,) = news_of(kept, bob)
+    assert told.startswith("alice changed lines of 'a.txt' in the working tree x")
+    assert [news_of(kept, each) for each in (alice, bob, carol)] == [[], [], []]
+    alice.edit("a.txt", "by alice", "again by alice")
+    assert [len(news_of(kept, each)) for each in (alice, bob)] == [0, 1], "only what bob has is new"
+    bob.edit("a.txt", "one", "ONE")
+    assert [len(news_of(kept, each)) for each in (alice, bob)] == [0, 0], "these lines do not conflict"
+
+
+def test_an_agent_is_not_told_of_what_no_longer_conflicts(kept: Workspace, repository: Repository) -> None:
+    x, y = Tree(repository, "x"), Tree(repository, "y")
+    alice, bob = ScriptedClient(kept, "alice", x.folder), ScriptedClient(kept, "bob", y.folder)
+    for client in (alice, bob):
+        client.read("a.txt")
+        client.edit("a.txt", "three", f"by {client.agent}")
+    predicted(kept)
+    alice.edit("a.txt", "by alice", "three")
+    assert [news_of(kept, each) for each in (alice, bob)] == [[], []]
+
+
+def test_the_own_work_in_two_trees_is_no_news(kept: Workspace, repository: Repository) -> None:
+    x, y = Tree(repository, "x"), Tree(repository, "y")
+    clients = [ScriptedClient(kept, "alice", each.folder, session=each.name) for each in (x, y)]
+    for number, client in enumerate(clients):
+        client.read("a.txt")
+        client.edit("a.txt", "three", f"{number}")
+    assert [news_of(kept, each) for each in clients] == [[], []]
+
+
+def test_an_agent_is_told_of_few_files_at_once(kept: Workspace, repository: Repository) -> None:
+    x, y = Tree(repository, "x"), Tree(repository, "y")
+    alice, bob = ScriptedClient(kept, "alice", x.folder), ScriptedClient(kept, "bob", y.folder)
+    for client in (alice, bob):
+        for number in range(MAX_NOTICES + 2):
+            client.write(f"new{number}.txt", f"by {client.agent}\n")
+    assert [len(news_of(kept, alice)) for _ in range(3)] == [MAX_NOTICES, 2, 0]
 
 
 # Needs

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from watchroom.features.trees.commits import AgentCommits
     from watchroom.features.trees.landing import Landings
     from watchroom.features.trees.own_trees import OwnTrees
+    from watchroom.features.trees.region_notices import RegionNotices
     from watchroom.platform.sandbox.probe import SandboxProbe
 
 
@@ -159,7 +160,15 @@ class Services:
         # The modules are needed only for hooks.
         from watchroom.features.trees.calls import TreeCalls
 
-        return TreeCalls(self._store, self.trees)
+        return TreeCalls(self._store, self.trees, self.region_notices)
+
+    @LazyPart
+    def region_notices(self) -> RegionNotices:
+        """What agents are told about lines that others change in other working trees."""
+        # The modules are needed only in repositories.
+        from watchroom.features.trees.region_notices import RegionNotices
+
+        return RegionNotices()
 
     @LazyPart
     def landings(self) -> Landings:
