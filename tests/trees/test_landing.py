@@ -17,6 +17,7 @@ from cli.running import Captured, printed, run
 from effort import rounds, seed
 from trees.git_repo import git
 from trees.git_repository import Repository
+from trees.tree_client import ScriptedClient
 from watchroom import Workspace
 from watchroom.agents.clients.configuration import AGENT_VARIABLE
 from watchroom.errors import GitBusy, InvalidTarget, TargetChanged, UncommittedWork
@@ -554,6 +555,66 @@ def land_as_git(
         return record.state == "landed"
     finally:
         subprocess.run(["rm", "-rf", str(clone)], check=True)
+
+
+# Messages
+
+
+def told_of(client: ScriptedClient) -> str:
+    """Return what the agent reads with its next call."""
+    before = len(client.told)
+    client.read("b.txt")
+    return "\n".join(client.told[before:])
+
+
+def land_by_tool(workspace: Workspace, tree: Tree, *check: str) -> str:
+    arguments = {"tree": recorder(workspace, tree).id, "check": [*check]}
+    result = workspace.tools_for_human("dana").dispatch_tool_call(LAND, arguments)
+    return str(result["state"])
+
+
+@pytest.fixture
+def _cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.mark.usefixtures("_cache")
+def test_the_agents_of_a_tree_read_why_it_did_not_land(
+    kept: Workspace, repository: Repository, work: Tree
+) -> None:
+    bob, alice = ScriptedClient(kept, "bob", work.folder), ScriptedClient(kept, "alice", repository.folder)
+    work.commit(new__txt="new\n")
+    check = ("sh", "-c", "seq 100; echo 2 of 41 failed; exit 3")
+    assert land_by_tool(kept, work, *check) == "check_failed"
+    told = told_of(bob)
+    assert "Your working tree work did not land in main: the check failed" in told
+    assert "(exit status 3): seq 100; echo 2 of 41 failed; exit 3." in told
+    assert told.endswith("\n  100\n  2 of 41 failed")
+    assert "\n  61\n" not in told, "only the end of the output"
+    assert "did not land" not in told_of(alice)
+    land_by_tool(kept, work, *check)
+    assert "did not land" not in told_of(bob), "the same is told once"
+    collide(repository, work)
+    assert land_by_tool(kept, work) == "conflict"
+    assert "these files conflict with it: a.txt. Nothing was changed." in told_of(bob)
+
+
+@pytest.mark.usefixtures("_cache")
+def test_the_agent_of_a_tree_whose_target_moves_each_time_reads_it(
+    kept: Workspace, repository: Repository, work: Tree
+) -> None:
+    bob = ScriptedClient(kept, "bob", work.folder)
+    work.commit(new__txt="new\n")
+    change = f"git -C {repository.folder} commit --quiet --allow-empty -m other"
+    assert land_by_tool(kept, work, "sh", "-c", change) == "moved"
+    assert "others moved main each time before the check had ended" in told_of(bob)
+
+
+def test_nobody_reads_of_a_tree_that_landed(kept: Workspace, work: Tree) -> None:
+    bob = ScriptedClient(kept, "bob", work.folder)
+    work.commit(new__txt="new\n")
+    assert land_by_tool(kept, work) == "landed"
+    assert told_of(bob) == ""
 
 
 # The command
