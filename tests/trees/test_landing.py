@@ -345,6 +345,69 @@ def test_a_change_of_what_was_settled_is_a_new_conflict(
     assert (conflict.base, conflict.detail["current"]) == (4, 5)
 
 
+def test_what_was_settled_before_a_failed_check_is_settled_in_the_next_landing(
+    kept: Workspace, repository: Repository, work: Tree, tmp_path: Path
+) -> None:
+    collide(repository, work)
+    land(kept, work)
+    resolve(kept, conflict_path(kept, work, "a.txt"), TEXT.replace("three", "by both"))
+    record = land(kept, work, check=["false"], cache=str(tmp_path / "cache"))
+    assert (record.state, record.settled) == ("check_failed", ("a.txt",))
+    record = land(kept, work)
+    assert (record.state, record.settled) == ("landed", ("a.txt",))
+    assert repository.read("a.txt") == TEXT.replace("three", "by both")
+    newest = [row for row in kept.journal.rows(0, limit=1000) if row.tool == LAND and row.outcome == "ok"]
+    assert read_landing(newest[-1]).settled == ("a.txt",)
+
+
+def test_what_was_settled_for_one_tree_is_settled_for_another_with_the_same_lines(
+    kept: Workspace, repository: Repository, work: Tree
+) -> None:
+    other = Tree(repository, "other")
+    other.commit(a__txt=TEXT.replace("three", "by work").replace("one", "ONE"), new__txt="new\n")
+    collide(repository, work)
+    land(kept, work)
+    resolve(kept, conflict_path(kept, work, "a.txt"), TEXT.replace("three", "by both"))
+    record = land(kept, other)
+    assert (record.state, record.settled) == ("landed", ("a.txt",))
+    assert repository.read("a.txt") == "ONE\ntwo\nby both\nfour\nfive\n"
+
+
+def test_what_was_settled_for_one_tree_is_not_used_for_other_lines(
+    kept: Workspace, repository: Repository, work: Tree
+) -> None:
+    other = Tree(repository, "other")
+    other.commit(a__txt=TEXT.replace("three", "by other"))
+    collide(repository, work)
+    land(kept, work)
+    resolve(kept, conflict_path(kept, work, "a.txt"), TEXT.replace("three", "by both"))
+    record = land(kept, other)
+    assert (record.state, record.settled) == ("conflict", ())
+
+
+def test_only_new_regions_of_a_file_are_left_to_settle(
+    kept: Workspace, repository: Repository, work: Tree
+) -> None:
+    collide(repository, work)
+    land(kept, work)
+    path = conflict_path(kept, work, "a.txt")
+    resolve(kept, path, TEXT.replace("three", "by both"))
+    work.commit(a__txt=TEXT.replace("three", "by work").replace("one", "work"))
+    repository.write("a.txt", TEXT.replace("three", "by main").replace("one", "main"))
+    repository.commit()
+    record = land(kept, work)
+    assert (record.state, record.settled) == ("conflict", ("a.txt",))
+    (conflict,) = kept.journal.refused(REPO, path, limit=1)
+    head = kept.journal.head(REPO, path)
+    assert head is not None
+    assert [kept.journal.content(each.seq) for each in (head, conflict)] == [
+        TEXT.replace("three", "by both").replace("one", side) for side in ("main", "work")
+    ]
+    resolve(kept, path, TEXT.replace("three", "by both").replace("one", "both"))
+    assert land(kept, work).state == "landed"
+    assert repository.read("a.txt") == TEXT.replace("three", "by both").replace("one", "both")
+
+
 def test_a_decision_of_an_agent_does_not_settle(kept: Workspace, repository: Repository, work: Tree) -> None:
     collide(repository, work)
     land(kept, work)
@@ -642,6 +705,16 @@ def test_trees_land_in_the_given_order_and_one_with_a_conflict_stops_no_other(
     )
     found = json.loads(run(capsys, "land", "work", "other", "--json")[1])
     assert [each["state"] for each in found] == ["conflict", "up_to_date"]
+
+
+def test_a_landing_names_what_was_settled_before(
+    capsys: Captured, at_repository: Repository, work: Tree
+) -> None:
+    collide(at_repository, work)
+    run(capsys, "land", "work")
+    with Workspace.open(at_repository.root) as workspace:
+        resolve(workspace, conflict_path(workspace, work, "a.txt"), TEXT.replace("three", "by both"))
+    assert printed(capsys, "land", "work").endswith("Settled before, and used again: a.txt\n")
 
 
 def test_a_failed_check_shows_its_output(capsys: Captured, at_repository: Repository, work: Tree) -> None:

@@ -142,6 +142,7 @@ class LandTreeResult(ResultModel):
     paths: list[str]
     status: int | None
     output: str
+    settled: list[str]
 
 
 @tool(LAND, path=("tree",))
@@ -161,6 +162,7 @@ def land_tree(context: ToolContext, params: LandTreeParams) -> LandTreeResult:
         paths=[*record.paths][:_MAX_LISTED],
         status=record.status,
         output=record.output,
+        settled=[*record.settled][:_MAX_LISTED],
     )
 
 
