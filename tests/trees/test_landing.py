@@ -725,6 +725,24 @@ def test_a_failed_check_shows_its_output(capsys: Captured, at_repository: Reposi
     assert printed(capsys, "land", "work", "--check", "true").startswith("work has landed in main: ")
 
 
+def test_the_check_of_the_settings_runs_unless_another_is_given(
+    capsys: Captured, at_repository: Repository, work: Tree
+) -> None:
+    config = at_repository.root / ".watchroom" / "config.toml"
+    config.write_text(config.read_text() + '\n[trees]\ncheck = "echo from the settings; exit 4"\n')
+    work.commit(a__txt="new\n")
+    assert run(capsys, "land", "work")[:2] == (1, "from the settings\n")
+    with Workspace.open(at_repository.root) as workspace:
+        tree = recorder(workspace, work).id
+        own = ("/bin/sh", "-c", "echo from the settings; exit 4")
+        assert [workspace.landings.find_check(each) for each in (tree, "other")] == [own, own]
+    run(capsys, "land", "work", "--check", "exit 5")
+    with Workspace.open(at_repository.root) as workspace:
+        assert workspace.landings.find_check(tree) == ("/bin/sh", "-c", "exit 5"), "the last one of the tree"
+        assert workspace.landings.find_check("other") == own
+    assert printed(capsys, "land", "work", "--check", "").startswith("work has landed in main: ")
+
+
 def test_a_refused_landing_says_what_to_do(capsys: Captured, at_repository: Repository, work: Tree) -> None:
     (work.folder / "new.txt").write_text("new\n")
     status_, out, said = run(capsys, "land", "work")

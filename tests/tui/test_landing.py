@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from textual.widgets import Input
 from trees.git_repo import ENVIRONMENT, git
 from trees.git_repository import Repository
 from tui.conflict_steps import commits
@@ -14,7 +15,9 @@ from tui.driver import WIDE, User, dashboard
 from tui.team import has_opened_merge
 from tui.test_queue import marks_as_seen
 from watchroom import Workspace
+from watchroom.features.trees.landing import read_landing
 from watchroom.features.trees.recorder import TreeRecorder
+from watchroom.features.trees.rows import LAND
 
 TEXT = "one\ntwo\nthree\n"
 
@@ -129,4 +132,74 @@ async def test_uncommitted_work_is_named(kept: Workspace, fares: Path) -> None:
     async with dashboard(kept, size=WIDE) as user:
         await opens_trees(user)
         await user.press("down", "K")
-        await user.is_told("uncommitted changes: new.txt")
+        await user.is_asked("uncommitted changes: new.txt")
+        await user.press("enter")
+        assert user.place == "LandDialog", "nothing can land"
+
+
+async def test_a_landing_has_a_check_and_a_branch(
+    kept: Workspace, repository: Repository, fares: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    repository.git("branch", "release")
+    commit(fares, TEXT + "four\n")
+    await asyncio.to_thread(kept.trees.refresh_all)
+    async with dashboard(kept, size=WIDE) as user:
+        await opens_trees(user)
+        await user.press("down", "K")
+        await user.is_asked("Land ⎇ fares in main?")
+        await user.type("echo 2 of 41 failed; false")
+        await user.press("enter")
+        await user.is_asked("The check failed")
+        await user.sees("2 of 41 failed")
+        await user.press("escape", "K")
+        await user.is_asked("Land ⎇ fares in main?")
+        check, into = (user.app.screen.query_one(f"#{name}", Input) for name in ("check", "into"))
+        assert check.value == "echo 2 of 41 failed; false", "the last check of this tree"
+        check.value, into.value = "true", "nowhere"
+        await user.is_asked("nowhere")
+        into.value = "release"
+        await user.is_asked("Land ⎇ fares in release?")
+        await user.press("enter")
+        await user.is_told("has landed in release")
+    assert repository.git("rev-parse", "release") == git(fares, "rev-parse", "HEAD")
+    assert repository.read("a.txt") == TEXT
+
+
+async def test_marked_trees_land_in_the_order_of_their_marks(
+    kept: Workspace, repository: Repository, fares: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    gate = tmp_path / "gate"
+    for name in ("search", "login"):
+        folder = tmp_path / name
+        repository.git("worktree", "add", "--quiet", "-b", name, str(folder))
+        (folder / f"{name}.txt").write_text(name)
+        git(folder, "add", "--all")
+        git(folder, "commit", "--quiet", "--message", name)
+    commit(fares, TEXT + "four\n")
+    kept.trees.look_after()
+    await asyncio.to_thread(kept.trees.refresh_all)
+    async with dashboard(kept, size=WIDE) as user:
+        await user.goes_to("9", "tasks")
+        trees = user.list("trees")
+        await user.until(lambda: len(trees.items) == 4, "all trees")
+        for name in ("search", "fares"):
+            trees.move_to(next(each.tree.id for each in trees.items if each.tree.branch == name))
+            await user.press("space")
+        await user.sees("1 ⎇ search", "2 ⎇ fares")
+        await user.press("K")
+        await user.is_asked("Land these trees in main, one after the other? Trees: 2.")
+        await user.type(f"while [ ! -e {gate} ]; do sleep 0.01; done")
+        await user.press("enter")
+        await user.sees("● 1/2 landing", "⧗ 2/2")
+        trees.move_to(next(each.tree.id for each in trees.items if each.tree.branch == "login"))
+        await user.press("K")
+        await user.is_asked("Land ⎇ login in main?")
+        await user.press("enter")
+        await user.sees("⧗ 2/3", "⧗ 3/3")
+        gate.touch()
+        await user.until(lambda: not any(each.place for each in trees.items), "the end of the queue")
+    landed = [read_landing(row) for row in kept.journal.rows(0, limit=1000) if row.tool == LAND]
+    names = {each.id: each.git.read_state().branch for each in kept.trees.all()}
+    assert [names[each.tree] for each in landed if each.state == "landed"] == ["search", "fares", "login"]

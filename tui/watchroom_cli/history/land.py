@@ -50,7 +50,8 @@ def run_land(args: Namespace, texts: Catalogue) -> int:
 
 
 def _land(workspace: Workspace, tree: Tree, args: Namespace, texts: Catalogue) -> Mapping[str, Json]:
-    check: list[Json] = ["/bin/sh", "-c", args.check] if args.check else []
+    command = workspace.config.trees.check if args.check is None else args.check
+    check: list[Json] = ["/bin/sh", "-c", command] if command else []
     arguments: dict[str, Json] = {"tree": tree.id, "into": args.into, "check": check}
     person = args.person or name_of_this_person()
     result = act_as_person(workspace, person, PersonCall(LAND, arguments), language=args.language)

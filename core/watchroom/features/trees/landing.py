@@ -184,7 +184,7 @@ class Landings:
         self._lock = Lock()
         self._scanned = 0
         self._newest: LandingRecord | None = None
-        self._check: tuple[str, ...] = ()
+        self._checks: dict[str, tuple[str, ...]] = {}
 
     def find_target(self) -> str:
         """Return the branch of the main tree, empty if it has none."""
@@ -338,9 +338,11 @@ class Landings:
         """Return the tree that has ``branch`` checked out, None if none has."""
         return next((each for each in self._trees.all() if each.git.read_state().branch == branch), None)
 
-    def find_check(self) -> tuple[str, ...]:
-        """Return the command of the last check of a landing, empty if there was none."""
-        return self._read_newest()[1]
+    def find_check(self, tree: str) -> tuple[str, ...]:
+        """Return the command of the last check of the tree with this id, else that of the settings; empty for
+        none."""
+        command = self._store.registry.current().trees.check
+        return self._read_newest()[1].get(tree) or (("/bin/sh", "-c", command) if command else ())
 
     # -- the move
 
@@ -396,8 +398,9 @@ class Landings:
 
     # -- rows
 
-    def _read_newest(self) -> tuple[LandingRecord | None, tuple[str, ...]]:
-        """Return the newest landing, and the command of the newest check. Only new rows are read."""
+    def _read_newest(self) -> tuple[LandingRecord | None, Mapping[str, tuple[str, ...]]]:
+        """Return the newest landing, and the command of the newest check of each tree. Only new rows are
+        read."""
         journal = self._store.journal
         with self._lock:
             last = journal.last_seq()
@@ -407,9 +410,9 @@ class Landings:
             mine = (row for row in rows if row.actor == SYSTEM or row.kind == "human")
             records = [read_landing(row) for row in mine if self._counts(row)]
             self._newest = next(iter(records), self._newest)
-            self._check = next((each.command for each in records if each.command), self._check)
+            self._checks |= {each.tree: each.command for each in reversed(records) if each.command}
             self._scanned = last
-            return self._newest, self._check
+            return self._newest, self._checks
 
     def record(self, call: CallContext, record: LandingRecord) -> None:
         """Record what became of a landing. A decided one is continued by the next landing, or by `resume`."""

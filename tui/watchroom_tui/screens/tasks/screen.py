@@ -13,13 +13,12 @@ from watchroom.features.overview.model import Model, Need
 from watchroom.features.tasks.reads import list_task_files
 from watchroom.features.tasks.view import CommandView, MessageView, TaskView
 from watchroom.features.trees.rows import Tree
-from watchroom.features.trees.view import is_linked
 from watchroom.kernel.rules.details import task_of
 from watchroom.model import USER, Row
 
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import AgentTarget, SessionTarget, Target, TaskTarget, TreeTarget
-from watchroom_tui.dialogs.land import land_tree
+from watchroom_tui.dialogs.land import LandDialog
 from watchroom_tui.dialogs.row import RowDialog
 from watchroom_tui.dialogs.sandbox import SandboxDialog, sandbox_text
 from watchroom_tui.dialogs.task import TaskDialog
@@ -313,8 +312,9 @@ class TasksScreen(BaseScreen):
         if action == "task_detail":
             return self.selected_task is not None
         if action == "land_tree":
-            tree = self.trees.item.tree if self.trees.item is not None else None
-            return self.focused is self.trees and tree is not None and is_linked(tree)
+            return self.focused is self.trees and bool(self.trees_pane.chosen)
+        if action == "mark_tree":
+            return self.focused is self.trees and self.trees.item is not None
         if action == "end" and self.focused is self.tasks:
             return self.selected_task is not None and self.selected_task.ended is None
         if action == "end":
@@ -356,13 +356,24 @@ class TasksScreen(BaseScreen):
             self.dashboard.show_message(self.dashboard.texts("tasks.nobody"), "warning")
 
     def action_land_tree(self) -> None:
-        """Land the working tree under the cursor."""
-        if self.trees.item is not None:
-            self.land(self.trees.item.tree)
+        """Land the marked working trees, else the tree under the cursor."""
+        self.land(self.trees_pane.chosen)
 
-    @work(exclusive=True, group="land")
-    async def land(self, tree: Tree) -> None:
-        await land_tree(self.dashboard, tree)
+    @work(group="land")
+    async def land(self, trees: Sequence[Tree]) -> None:
+        """Ask for the target and the check, and land ``trees``. Others that wait or land come first."""
+        orders = await self.dashboard.push_screen_wait(LandDialog(trees)) if trees else None
+        if not orders:
+            return
+        pane = self.trees_pane
+        pane.clear_marks()
+        pane.queue.add(orders)
+        if not pane.queue.is_running:
+            await pane.queue.run()
+
+    def action_mark_tree(self) -> None:
+        """Mark the working tree under the cursor, or remove its mark."""
+        self.trees_pane.flip_mark()
 
     def action_end(self) -> None:
         """End the task if its list has the focus, else end the agent under the cursor."""

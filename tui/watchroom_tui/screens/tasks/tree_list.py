@@ -20,6 +20,7 @@ from watchroom_tui.formatters.tree_changes import branch_text
 from watchroom_tui.keys.actions import Scope
 from watchroom_tui.presentation.localization import texts_of
 from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.services.landing_queue import LandingQueue, QueuePlace
 from watchroom_tui.widgets.item_list import ItemList
 
 if TYPE_CHECKING:
@@ -52,12 +53,16 @@ class TreeItem(NamedTuple):
     - ``details``: the details of the tree, None until they are read.
     - ``tried``: the newest try of the tree's work.
     - ``conflicts``: the trees with a predicted conflict, each with the number of files.
+    - ``mark``: the place among the marked trees, from 1; 0 if it is not marked.
+    - ``place``: the place in the queue of landings, None if it does not wait.
     """
 
     tree: Tree
     details: TreeDetails | None
     tried: Row | None
     conflicts: tuple[tuple[Tree, int], ...] = ()
+    mark: int = 0
+    place: QueuePlace | None = None
 
 
 class TreeList(ItemList[TreeItem]):
@@ -82,14 +87,21 @@ class TreeList(ItemList[TreeItem]):
         changed = "" if details is None else texts("changes.files", count=details.changed)
         has_changes = details is not None and details.changed
         return (
-            [Span(" "), Span(branch_text(item.tree), "strong")],
+            [Span(f"{item.mark} " if item.mark else " ", "accent"), Span(branch_text(item.tree), "strong")],
             _names(details.agents) if details is not None else (),
             _standing_line(details.standing) if details is not None else (),
             [Span(changed, "" if has_changes else "dim")],
             _conflict_line(item.conflicts),
-            self._check_line(item.tried),
+            self._check_line(item.tried) if item.place is None else self._place_line(item.place),
             [Span(sanitize(item.tree.folder), "dim")],
         )
+
+    def _place_line(self, place: QueuePlace) -> Line:
+        """Return the place in the queue of landings, e.g. ``⧗ 2/3``."""
+        text = f"{place.number}/{place.of}"
+        if not place.is_landing:
+            return [Span(f"⧗ {text}", "dim")]
+        return [Span(f"● {text} {texts_of(self)('land.lands')}", "accent")]
 
     def _check_line(self, tried: Row | None) -> Line:
         """Return the outcome and the age of the newest try."""
@@ -145,6 +157,37 @@ class TreesPane:
         self._details: Mapping[str, TreeDetails] = {}
         self._seen: object = None
         self._is_loading = False
+        self.queue = LandingQueue(self._app, self.redraw)
+        self._marked: list[str] = []
+        """The ids of the marked trees, in the order in which they were marked."""
+
+    def redraw(self) -> None:
+        """Show the marks and the queue."""
+        self.show(self._app.model)
+
+    def flip_mark(self) -> None:
+        """Mark the tree under the cursor to land, or remove its mark."""
+        item = self._trees.item
+        if item is None or not is_linked(item.tree):
+            return
+        if item.tree.id in self._marked:
+            self._marked.remove(item.tree.id)
+        else:
+            self._marked.append(item.tree.id)
+        self.redraw()
+
+    def clear_marks(self) -> None:
+        """Remove all marks."""
+        self._marked.clear()
+        self.redraw()
+
+    @property
+    def chosen(self) -> list[Tree]:
+        """The marked trees in the order of their marks, else the tree under the cursor."""
+        known = {each.tree.id: each.tree for each in self._trees.items}
+        marked = [known[each] for each in self._marked if each in known]
+        item = self._trees.item
+        return marked or ([item.tree] if item is not None and is_linked(item.tree) else [])
 
     def show(self, model: Model) -> None:
         """Update the list for ``model``. It is empty for an earlier moment, which has no trees on disk."""
@@ -164,7 +207,9 @@ class TreesPane:
             for pair, prediction in sorted(model.predictions.items())
             if tree.id in pair and (other := pair[pair[0] == tree.id]) in known
         )
-        return TreeItem(tree, self._details.get(tree.id), model.tries.get(tree.id), conflicts)
+        mark = self._marked.index(tree.id) + 1 if tree.id in self._marked else 0
+        place = self.queue.places().get(tree.id)
+        return TreeItem(tree, self._details.get(tree.id), model.tries.get(tree.id), conflicts, mark, place)
 
     async def _load(self) -> None:
         """Read the details. Repeat while the model changes."""
