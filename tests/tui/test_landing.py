@@ -203,3 +203,63 @@ async def test_marked_trees_land_in_the_order_of_their_marks(
     landed = [read_landing(row) for row in kept.journal.rows(0, limit=1000) if row.tool == LAND]
     names = {each.id: each.git.read_state().branch for each in kept.trees.all()}
     assert [names[each.tree] for each in landed if each.state == "landed"] == ["search", "fares", "login"]
+
+
+# Trees
+
+
+async def test_a_tree_is_added_and_removed_with_two_keys(
+    kept: Workspace, repository: Repository, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    made = tmp_path / "project.trees" / "login"
+    async with dashboard(kept, size=WIDE) as user:
+        await opens_trees(user)
+        await user.press("Y")
+        await user.until(lambda: user.place == "AddTreeDialog", "the form")
+        await user.type("fares")
+        await user.press("enter")
+        await user.sees("The working tree 'fares' was not added")
+        name = user.app.screen.query_one("#name", Input)
+        name.value = "login"
+        await user.press("enter")
+        await user.is_told("Added working tree login on branch login")
+        await user.until(lambda: len(user.list("trees").items) == 3, "the new tree")
+        assert (made / "a.txt").read_text() == TEXT
+        (made / "new.txt").write_text("new\n")
+        trees = user.list("trees")
+        trees.move_to(next(each.tree.id for each in trees.items if each.tree.branch == "login"))
+        await user.press("X")
+        await user.is_asked("Remove working tree login? Its branch login stays")
+        await user.sees("Its uncommitted files are in the journal (1): new.txt")
+        await user.press("enter")
+        await user.is_told("Removed working tree login. Its branch login stays.")
+        await user.until(lambda: len(trees.items) == 2, "the trees that are left")
+    assert not made.exists()
+    assert "login" in repository.git("branch", "--list", "login")
+
+
+async def test_what_is_in_the_way_of_a_removal_is_shown(
+    kept: Workspace, repository: Repository, fares: Path
+) -> None:
+    repository.git("worktree", "lock", str(fares))
+    async with dashboard(kept, size=WIDE) as user:
+        await opens_trees(user)
+        await user.press("down")
+        await user.sees("locked in git")
+        await user.press("X")
+        await user.is_asked("Working tree fares was not removed:")
+        await user.sees(f"git worktree unlock {fares}")
+        await user.press("enter")
+        await user.until(lambda: user.place == "tasks", "the screen")
+    assert str(fares) in repository.git("worktree", "list")
+
+
+async def test_the_states_of_trees_are_words(kept: Workspace, repository: Repository, fares: Path) -> None:
+    commit(fares, TEXT.replace("two", "fares"))
+    commit(repository.folder, TEXT.replace("two", "main"))
+    with pytest.raises(AssertionError):
+        git(fares, "rebase", "main")
+    async with dashboard(kept, size=WIDE) as user:
+        await user.goes_to("9", "tasks")
+        await user.sees("main tree", "no branch, rebase in progress")

@@ -262,6 +262,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("task_detail", "tasks", "task_detail"),
     Action("sandbox", "tasks", "sandbox"),
     Action("mark_tree", "tasks", "mark_tree", ("space",), footer=True, meaning="mark", in_repository=True),
+    Action("add_tree", "tasks", "add_tree", ("Y",), footer=True, acts=True, in_repository=True),
     Action(
         "land_tree",
         "tasks",

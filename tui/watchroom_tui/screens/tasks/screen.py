@@ -13,6 +13,7 @@ from watchroom.features.overview.model import Model, Need
 from watchroom.features.tasks.reads import list_task_files
 from watchroom.features.tasks.view import CommandView, MessageView, TaskView
 from watchroom.features.trees.rows import Tree
+from watchroom.features.trees.view import is_linked
 from watchroom.kernel.rules.details import task_of
 from watchroom.model import USER, Row
 
@@ -22,6 +23,7 @@ from watchroom_tui.dialogs.land import LandDialog
 from watchroom_tui.dialogs.row import RowDialog
 from watchroom_tui.dialogs.sandbox import SandboxDialog, sandbox_text
 from watchroom_tui.dialogs.task import TaskDialog
+from watchroom_tui.dialogs.tree import AddTreeDialog, remove_tree
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.task_tree import member_items, task_items
 from watchroom_tui.keys.actions import bindings
@@ -121,6 +123,7 @@ class TasksScreen(BaseScreen):
     def show_time(self) -> None:
         if self.dashboard.is_live:
             self.command_pane.follow_the_clock()
+            self.trees_pane.follow_the_clock()
 
     @property
     def selected_task(self) -> TaskView | None:
@@ -315,6 +318,10 @@ class TasksScreen(BaseScreen):
             return self.focused is self.trees and bool(self.trees_pane.chosen)
         if action == "mark_tree":
             return self.focused is self.trees and self.trees.item is not None
+        if action == "add_tree":
+            return self.focused is self.trees and self.trees.item is not None
+        if action == "end" and self.focused is self.trees:
+            return self.trees.item is not None and is_linked(self.trees.item.tree)
         if action == "end" and self.focused is self.tasks:
             return self.selected_task is not None and self.selected_task.ended is None
         if action == "end":
@@ -375,8 +382,26 @@ class TasksScreen(BaseScreen):
         """Mark the working tree under the cursor, or remove its mark."""
         self.trees_pane.flip_mark()
 
+    @work(exclusive=True, group="add-tree")
+    async def action_add_tree(self) -> None:
+        """Add a working tree, with a branch that begins at the tree under the cursor."""
+        item, workspace = self.trees.item, await self.dashboard.wait_for_workspace()
+        if workspace is None:
+            self.dashboard.explain_read_only()
+        elif item is not None:
+            await self.dashboard.push_screen_wait(AddTreeDialog(workspace, item.tree))
+
+    @work(exclusive=True, group="remove-tree")
+    async def remove_tree(self, tree: Tree) -> None:
+        await remove_tree(self.dashboard, tree)
+
     def action_end(self) -> None:
-        """End the task if its list has the focus, else end the agent under the cursor."""
+        """Remove the working tree or end the task if its list has the focus, else end the agent under the
+        cursor."""
+        if self.focused is self.trees:
+            if self.trees.item is not None:
+                self.remove_tree(self.trees.item.tree)
+            return
         actions, task, item = AgentActions(self.dashboard), self.selected_task, self.members.item
         if task is not None and self.focused is self.tasks:
             actions.cancel_task(task)

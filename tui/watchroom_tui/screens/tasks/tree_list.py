@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
@@ -27,11 +28,18 @@ if TYPE_CHECKING:
     # Not imported at run time: the git code is slow to load.
     from watchroom.features.trees.reads import TreeReader
     from watchroom.features.trees.standing import Standing
+    from watchroom.features.trees.tree_states import Word
     from watchroom.kernel.journal import Journal
 
 _PAUSE: Final = 0.2
 """Minimum number of seconds between two reads of the trees while new rows arrive."""
 _PAUSE_AFTER_ERROR: Final = 2.0
+_WORDS_SECONDS: Final = 5.0
+"""Seconds between two reads of the states of the trees. Git changes them without a row."""
+ALL_FROM: Final = 110
+"""Minimum width in columns of a list that shows the folders of the trees, and a word for each state."""
+_BROKEN: Final[tuple[Word, ...]] = ("gone", "replaced", "branch_deleted", "incomplete", "setup_failed")
+"""The words for trees in which nobody can work as they are."""
 
 
 class TreeDetails(NamedTuple):
@@ -55,6 +63,7 @@ class TreeItem(NamedTuple):
     - ``conflicts``: the trees with a predicted conflict, each with the number of files.
     - ``mark``: the place among the marked trees, from 1; 0 if it is not marked.
     - ``place``: the place in the queue of landings, None if it does not wait.
+    - ``words``: what is unusual about the tree.
     """
 
     tree: Tree
@@ -63,6 +72,7 @@ class TreeItem(NamedTuple):
     conflicts: tuple[tuple[Tree, int], ...] = ()
     mark: int = 0
     place: QueuePlace | None = None
+    words: tuple[Word, ...] = ()
 
 
 class TreeList(ItemList[TreeItem]):
@@ -71,12 +81,13 @@ class TreeList(ItemList[TreeItem]):
     SCOPES: ClassVar[tuple[Scope, ...]] = ("list",)
     COLUMNS: ClassVar = (
         Column(least=12, most=40, cut="middle"),
+        Column(least=5, most=30),
         Column(least=8),
         Column(least=6),
         Column(least=8, align="right"),
-        Column(least=4, most=24, optional=True),
+        Column(least=8, most=24),
         Column(least=6),
-        Column(least=10, cut="middle", grows=True, optional=True),
+        Column(least=10, cut="middle", grows=True, from_width=ALL_FROM),
     )
 
     def item_key(self, item: TreeItem) -> Hashable:
@@ -88,6 +99,7 @@ class TreeList(ItemList[TreeItem]):
         has_changes = details is not None and details.changed
         return (
             [Span(f"{item.mark} " if item.mark else " ", "accent"), Span(branch_text(item.tree), "strong")],
+            self._state_line(item),
             _names(details.agents) if details is not None else (),
             _standing_line(details.standing) if details is not None else (),
             [Span(changed, "" if has_changes else "dim")],
@@ -95,6 +107,16 @@ class TreeList(ItemList[TreeItem]):
             self._check_line(item.tried) if item.place is None else self._place_line(item.place),
             [Span(sanitize(item.tree.folder), "dim")],
         )
+
+    def _state_line(self, item: TreeItem) -> Line:
+        """Return the words for the state of the tree. In a wide list every tree has one."""
+        texts, words = texts_of(self), item.words
+        if words:
+            style = "error" if any(each in _BROKEN for each in words) else "warning"
+            return [Span(", ".join(texts(f"cli.tree.state.{each}") for each in words), style)]
+        if self.content_area.width < ALL_FROM:
+            return ()
+        return [Span(texts(f"cli.tree.state.{'ready' if is_linked(item.tree) else 'main'}"), "dim")]
 
     def _place_line(self, place: QueuePlace) -> Line:
         """Return the place in the queue of landings, e.g. ``⧗ 2/3``."""
@@ -155,6 +177,8 @@ class TreesPane:
         self._trees = trees
         self._reader: TreeReader | None = None
         self._details: Mapping[str, TreeDetails] = {}
+        self._words: Mapping[str, tuple[Word, ...]] = {}
+        self._words_due = 0.0
         self._seen: object = None
         self._is_loading = False
         self.queue = LandingQueue(self._app, self.redraw)
@@ -209,7 +233,28 @@ class TreesPane:
         )
         mark = self._marked.index(tree.id) + 1 if tree.id in self._marked else 0
         place = self.queue.places().get(tree.id)
-        return TreeItem(tree, self._details.get(tree.id), model.tries.get(tree.id), conflicts, mark, place)
+        details, tried = self._details.get(tree.id), model.tries.get(tree.id)
+        words = self._words.get(tree.id, ())
+        return TreeItem(tree, details, tried, conflicts, mark, place, words)
+
+    def follow_the_clock(self) -> None:
+        """Read the states of the trees again if that is due."""
+        if self._trees.items and time.monotonic() >= self._words_due:
+            self._words_due = time.monotonic() + _WORDS_SECONDS
+            self._screen.run_worker(self._load_words(), group="tree-words", exclusive=True)
+
+    async def _load_words(self) -> None:
+        try:
+            words = await asyncio.to_thread(self._read_words, self._app.journal)
+        except (WatchroomError, OSError):
+            # Git is busy, or the journal's server does not answer. The header reports the latter.
+            return
+        if words != self._words:
+            self._words = words
+            self.redraw()
+
+    def _read_words(self, journal: Journal) -> Mapping[str, tuple[Word, ...]]:
+        return self._open_reader(journal).read_words()
 
     async def _load(self) -> None:
         """Read the details. Repeat while the model changes."""
@@ -231,14 +276,18 @@ class TreesPane:
 
     def _read(self, journal: Journal) -> dict[str, TreeDetails]:
         # Imported late: the git code is slow to load.
-        from watchroom.features.trees.reads import TreeReader
         from watchroom.features.trees.standing import read_standing
 
-        if self._reader is None:
-            self._reader = TreeReader(journal)
-        states = self._reader.describe_trees()
+        states = self._open_reader(journal).describe_trees()
         trees = [each.tree for each in states]
         return {
             each.tree.id: TreeDetails(each.agents, each.changed, read_standing(each.tree, trees))
             for each in states
         }
+
+    def _open_reader(self, journal: Journal) -> TreeReader:
+        from watchroom.features.trees.reads import TreeReader
+
+        if self._reader is None:
+            self._reader = TreeReader(journal)
+        return self._reader
