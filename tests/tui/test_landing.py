@@ -249,7 +249,7 @@ async def test_what_is_in_the_way_of_a_removal_is_shown(
         await user.sees("locked in git")
         await user.press("X")
         await user.is_asked("Working tree fares was not removed:")
-        await user.sees(f"git worktree unlock {fares}")
+        await user.sees("A person has locked it in git.")
         await user.press("enter")
         await user.until(lambda: user.place == "tasks", "the screen")
     assert str(fares) in repository.git("worktree", "list")
