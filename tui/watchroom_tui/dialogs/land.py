@@ -78,6 +78,7 @@ class LandDialog(ModalDialog[Sequence[LandOrder] | None]):
         """The check that the field was filled with."""
         self._target = ""
         """The branch that was previewed."""
+        self._is_filled = False
 
     def compose(self) -> ComposeResult:
         texts = self.dashboard.texts
@@ -103,9 +104,8 @@ class LandDialog(ModalDialog[Sequence[LandOrder] | None]):
 
     @work(exclusive=True, group="plan")
     async def load(self, pause: float = 0.0) -> None:
-        """Preview the landings into the chosen branch. Fill the fields the first time."""
+        """Preview the landings into the chosen branch. Fill the empty fields the first time."""
         await asyncio.sleep(pause)
-        is_first = not self._previews
         target = self.query_one("#into", Input).value.strip()
         self._previews = ()
         workspace = await self.dashboard.wait_for_workspace()
@@ -114,14 +114,19 @@ class LandDialog(ModalDialog[Sequence[LandOrder] | None]):
             self.dismiss(None)
             return
         found = await asyncio.to_thread(self._read, workspace, target)
-        if is_first:
-            self._command = await asyncio.to_thread(workspace.landings.find_check, self._trees[0].id)
-            self.query_one("#check", Input).value = _command_text(self._command)
-            target = next((each.plan.into for each in found if each.plan is not None), target)
-        self._target = target
-        self.query_one("#into", Input).value = target
+        command = await asyncio.to_thread(workspace.landings.find_check, self._trees[0].id)
+        self._target = target or next((each.plan.into for each in found if each.plan is not None), "")
+        if not self._is_filled:
+            self._is_filled, self._command = True, command
+            self._fill("check", _command_text(command))
+            self._fill("into", self._target)
         self._previews = found
         self._show()
+
+    def _fill(self, name: str, value: str) -> None:
+        """Fill a field, unless the person has already written in it."""
+        field = self.query_one(f"#{name}", Input)
+        field.value = field.value or value
 
     def _read(self, workspace: Workspace, into: str) -> list[_Preview]:
         return [self._read_tree(workspace, each, into) for each in self._trees]

@@ -8,6 +8,7 @@ merged with what both sides changed since.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Final, NamedTuple, TypeAlias
 
 from watchroom.algorithms.merge import (
@@ -29,7 +30,9 @@ from watchroom.model import Row
 
 MAX_CONFLICT_ROWS: Final = 100
 """Maximum number of conflicts and decisions about a path that are read."""
-_MAX_PATHS: Final = 50
+_MAX_PATHS: Final = 10
+_MAX_CHOICES: Final = 10
+"""Maximum number of trees, and of decisions for each of them, that are searched for equal regions."""
 _Sides: TypeAlias = tuple[Lines, Lines, Lines]
 
 
@@ -92,7 +95,8 @@ class SettledConflicts:
         heads = self._store.journal.heads(REPO, LANDING_PREFIX)
         paths = [row for row in heads if split_repo_path(row.path)[1] == name]
         newest = sorted(paths, key=lambda row: row.seq)[-_MAX_PATHS:]
-        choices = sorted((each for row in newest for each in self._read_choices(row.path)), key=_number)
+        read = (each for row in newest for each in islice(self._read_choices(row.path), _MAX_CHOICES))
+        choices = sorted(read, key=_number)
         found: dict[_Sides, Lines] = {}
         for _, choice in choices:
             for region in _find_chosen(choice):
