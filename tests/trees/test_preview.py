@@ -208,6 +208,20 @@ def test_an_agent_is_not_told_of_what_no_longer_conflicts(kept: Workspace, repos
     assert [news_of(kept, each) for each in (alice, bob)] == [[], []]
 
 
+def test_the_author_of_the_lines_is_told_among_all_who_changed_the_file(
+    kept: Workspace, repository: Repository
+) -> None:
+    x, y = Tree(repository, "x"), Tree(repository, "y")
+    alice, carol = (ScriptedClient(kept, name, x.folder) for name in ("alice", "carol"))
+    bob = ScriptedClient(kept, "bob", y.folder)
+    for client, line in ((alice, "one"), (carol, "three"), (bob, "three")):
+        client.read("a.txt")
+        client.edit("a.txt", line, f"by {client.agent}")
+    assert [len(news_of(kept, each)) for each in (alice, carol)] == [0, 1]
+    (told,) = news_of(kept, bob)
+    assert told.startswith("carol changed lines of 'a.txt' in the working tree x")
+
+
 def test_the_own_work_in_two_trees_is_no_news(kept: Workspace, repository: Repository) -> None:
     x, y = Tree(repository, "x"), Tree(repository, "y")
     clients = [ScriptedClient(kept, "alice", each.folder, session=each.name) for each in (x, y)]

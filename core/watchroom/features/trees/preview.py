@@ -32,7 +32,7 @@ from watchroom.features.trees.rows import (
     split_repo_path,
 )
 from watchroom.features.trees.service import Trees
-from watchroom.features.trees.view import author_of, is_by_agent
+from watchroom.features.trees.view import GIT_AUTHOR, author_of, is_by_agent
 from watchroom.features.trees.write_rules import Clash, find_clashes
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.rules.file_versions import blob_of, is_text, unescape_path
@@ -241,6 +241,11 @@ class ConflictPreview:
         if head is None or head.deleted:
             return []
         after = max(0, (head.version or 0) - _MAX_VERSIONS)
+        rows = self._store.journal.history(REPO, head.path, after_version=after)
+        known = {author_of(row) for row in rows} - {GIT_AUTHOR}
+        if len({each.actor for each in known}) == 1 and all(map(is_by_agent, known)):
+            # All changes are its own. Finding the author of each line takes 0.1 s in long files.
+            return [known.pop().actor]
         versions = self._store.journal.versions(REPO, head.path, after=after)
         authors = [author_of(row) for row in attribute_lines([*versions])]
         found = {each.actor for start, end in ranges for each in authors[start:end] if is_by_agent(each)}
