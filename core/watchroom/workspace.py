@@ -249,7 +249,7 @@ class Workspace:
         def schedule(update: Callable[[], None]) -> None:
             self.background.schedule("previews", update, DELAY_SECONDS)
 
-        ConflictPreview(self._store, self.trees, schedule).start()
+        ConflictPreview(self._store, self.trees, self._services.region_notices, schedule).start()
 
     def _look_after_trees(self) -> None:
         self.trees.look_after()

@@ -17,6 +17,7 @@ from cli.running import Captured, printed, run
 from effort import rounds, seed
 from trees.git_repo import git
 from trees.git_repository import Repository
+from trees.tree_client import ScriptedClient
 from watchroom import Workspace
 from watchroom.agents.clients.configuration import AGENT_VARIABLE
 from watchroom.errors import GitBusy, InvalidTarget, TargetChanged, UncommittedWork
@@ -344,6 +345,69 @@ def test_a_change_of_what_was_settled_is_a_new_conflict(
     assert (conflict.base, conflict.detail["current"]) == (4, 5)
 
 
+def test_what_was_settled_before_a_failed_check_is_settled_in_the_next_landing(
+    kept: Workspace, repository: Repository, work: Tree, tmp_path: Path
+) -> None:
+    collide(repository, work)
+    land(kept, work)
+    resolve(kept, conflict_path(kept, work, "a.txt"), TEXT.replace("three", "by both"))
+    record = land(kept, work, check=["false"], cache=str(tmp_path / "cache"))
+    assert (record.state, record.settled) == ("check_failed", ("a.txt",))
+    record = land(kept, work)
+    assert (record.state, record.settled) == ("landed", ("a.txt",))
+    assert repository.read("a.txt") == TEXT.replace("three", "by both")
+    newest = [row for row in kept.journal.rows(0, limit=1000) if row.tool == LAND and row.outcome == "ok"]
+    assert read_landing(newest[-1]).settled == ("a.txt",)
+
+
+def test_what_was_settled_for_one_tree_is_settled_for_another_with_the_same_lines(
+    kept: Workspace, repository: Repository, work: Tree
+) -> None:
+    other = Tree(repository, "other")
+    other.commit(a__txt=TEXT.replace("three", "by work").replace("one", "ONE"), new__txt="new\n")
+    collide(repository, work)
+    land(kept, work)
+    resolve(kept, conflict_path(kept, work, "a.txt"), TEXT.replace("three", "by both"))
+    record = land(kept, other)
+    assert (record.state, record.settled) == ("landed", ("a.txt",))
+    assert repository.read("a.txt") == "ONE\ntwo\nby both\nfour\nfive\n"
+
+
+def test_what_was_settled_for_one_tree_is_not_used_for_other_lines(
+    kept: Workspace, repository: Repository, work: Tree
+) -> None:
+    other = Tree(repository, "other")
+    other.commit(a__txt=TEXT.replace("three", "by other"))
+    collide(repository, work)
+    land(kept, work)
+    resolve(kept, conflict_path(kept, work, "a.txt"), TEXT.replace("three", "by both"))
+    record = land(kept, other)
+    assert (record.state, record.settled) == ("conflict", ())
+
+
+def test_only_new_regions_of_a_file_are_left_to_settle(
+    kept: Workspace, repository: Repository, work: Tree
+) -> None:
+    collide(repository, work)
+    land(kept, work)
+    path = conflict_path(kept, work, "a.txt")
+    resolve(kept, path, TEXT.replace("three", "by both"))
+    work.commit(a__txt=TEXT.replace("three", "by work").replace("one", "work"))
+    repository.write("a.txt", TEXT.replace("three", "by main").replace("one", "main"))
+    repository.commit()
+    record = land(kept, work)
+    assert (record.state, record.settled) == ("conflict", ("a.txt",))
+    (conflict,) = kept.journal.refused(REPO, path, limit=1)
+    head = kept.journal.head(REPO, path)
+    assert head is not None
+    assert [kept.journal.content(each.seq) for each in (head, conflict)] == [
+        TEXT.replace("three", "by both").replace("one", side) for side in ("main", "work")
+    ]
+    resolve(kept, path, TEXT.replace("three", "by both").replace("one", "both"))
+    assert land(kept, work).state == "landed"
+    assert repository.read("a.txt") == TEXT.replace("three", "by both").replace("one", "both")
+
+
 def test_a_decision_of_an_agent_does_not_settle(kept: Workspace, repository: Repository, work: Tree) -> None:
     collide(repository, work)
     land(kept, work)
@@ -556,6 +620,66 @@ def land_as_git(
         subprocess.run(["rm", "-rf", str(clone)], check=True)
 
 
+# Messages
+
+
+def told_of(client: ScriptedClient) -> str:
+    """Return what the agent reads with its next call."""
+    before = len(client.told)
+    client.read("b.txt")
+    return "\n".join(client.told[before:])
+
+
+def land_by_tool(workspace: Workspace, tree: Tree, *check: str) -> str:
+    arguments = {"tree": recorder(workspace, tree).id, "check": [*check]}
+    result = workspace.tools_for_human("dana").dispatch_tool_call(LAND, arguments)
+    return str(result["state"])
+
+
+@pytest.fixture
+def _cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.mark.usefixtures("_cache")
+def test_the_agents_of_a_tree_read_why_it_did_not_land(
+    kept: Workspace, repository: Repository, work: Tree
+) -> None:
+    bob, alice = ScriptedClient(kept, "bob", work.folder), ScriptedClient(kept, "alice", repository.folder)
+    work.commit(new__txt="new\n")
+    check = ("sh", "-c", "seq 100; echo 2 of 41 failed; exit 3")
+    assert land_by_tool(kept, work, *check) == "check_failed"
+    told = told_of(bob)
+    assert "Your working tree work did not land in main: the check failed" in told
+    assert "(exit status 3): seq 100; echo 2 of 41 failed; exit 3." in told
+    assert told.endswith("\n  100\n  2 of 41 failed")
+    assert "\n  61\n" not in told, "only the end of the output"
+    assert "did not land" not in told_of(alice)
+    land_by_tool(kept, work, *check)
+    assert "did not land" not in told_of(bob), "the same is told once"
+    collide(repository, work)
+    assert land_by_tool(kept, work) == "conflict"
+    assert "these files conflict with it: a.txt. Nothing was changed." in told_of(bob)
+
+
+@pytest.mark.usefixtures("_cache")
+def test_the_agent_of_a_tree_whose_target_moves_each_time_reads_it(
+    kept: Workspace, repository: Repository, work: Tree
+) -> None:
+    bob = ScriptedClient(kept, "bob", work.folder)
+    work.commit(new__txt="new\n")
+    change = f"git -C {repository.folder} commit --quiet --allow-empty -m other"
+    assert land_by_tool(kept, work, "sh", "-c", change) == "moved"
+    assert "others moved main each time before the check had ended" in told_of(bob)
+
+
+def test_nobody_reads_of_a_tree_that_landed(kept: Workspace, work: Tree) -> None:
+    bob = ScriptedClient(kept, "bob", work.folder)
+    work.commit(new__txt="new\n")
+    assert land_by_tool(kept, work) == "landed"
+    assert told_of(bob) == ""
+
+
 # The command
 
 
@@ -583,12 +707,40 @@ def test_trees_land_in_the_given_order_and_one_with_a_conflict_stops_no_other(
     assert [each["state"] for each in found] == ["conflict", "up_to_date"]
 
 
+def test_a_landing_names_what_was_settled_before(
+    capsys: Captured, at_repository: Repository, work: Tree
+) -> None:
+    collide(at_repository, work)
+    run(capsys, "land", "work")
+    with Workspace.open(at_repository.root) as workspace:
+        resolve(workspace, conflict_path(workspace, work, "a.txt"), TEXT.replace("three", "by both"))
+    assert printed(capsys, "land", "work").endswith("Settled before, and used again: a.txt\n")
+
+
 def test_a_failed_check_shows_its_output(capsys: Captured, at_repository: Repository, work: Tree) -> None:
     work.commit(a__txt="new\n")
     status_, out, said = run(capsys, "land", "work", "--check", "echo 2 failed; exit 3")
     assert (status_, out) == (1, "2 failed\n")
     assert "exit status 3" in said
     assert printed(capsys, "land", "work", "--check", "true").startswith("work has landed in main: ")
+
+
+def test_the_check_of_the_settings_runs_unless_another_is_given(
+    capsys: Captured, at_repository: Repository, work: Tree
+) -> None:
+    config = at_repository.root / ".watchroom" / "config.toml"
+    config.write_text(config.read_text() + '\n[trees]\ncheck = "echo from the settings; exit 4"\n')
+    work.commit(a__txt="new\n")
+    assert run(capsys, "land", "work")[:2] == (1, "from the settings\n")
+    with Workspace.open(at_repository.root) as workspace:
+        tree = recorder(workspace, work).id
+        own = ("/bin/sh", "-c", "echo from the settings; exit 4")
+        assert [workspace.landings.find_check(each) for each in (tree, "other")] == [own, own]
+    run(capsys, "land", "work", "--check", "exit 5")
+    with Workspace.open(at_repository.root) as workspace:
+        assert workspace.landings.find_check(tree) == ("/bin/sh", "-c", "exit 5"), "the last one of the tree"
+        assert workspace.landings.find_check("other") == own
+    assert printed(capsys, "land", "work", "--check", "").startswith("work has landed in main: ")
 
 
 def test_a_refused_landing_says_what_to_do(capsys: Captured, at_repository: Repository, work: Tree) -> None:

@@ -14,9 +14,11 @@ from trees.git_repository import Repository
 from trees.test_landing import TEXT, Tree, random_files, write_files
 from trees.tree_client import ScriptedClient
 from watchroom import Workspace
+from watchroom.features.overview.fold import Fold
 from watchroom.features.overview.snapshots import read_model
 from watchroom.features.trees.preview import ConflictPreview
-from watchroom.features.trees.rows import PREDICT
+from watchroom.features.trees.region_notices import MAX_NOTICES, RegionNotices
+from watchroom.features.trees.rows import PREDICT, read_prediction
 
 PATIENCE = 5.0
 
@@ -93,7 +95,7 @@ def test_what_is_known_already_makes_no_row(kept: Workspace, repository: Reposit
     predicted(kept)
     repository.write("b.txt", "more\n")
     predicted(kept)
-    again = ConflictPreview(kept._store, kept.trees, lambda update: update())
+    again = ConflictPreview(kept._store, kept.trees, RegionNotices(), lambda update: update())
     again.start()
     rows = [row for row in kept.journal.rows(0, limit=1000) if row.tool == PREDICT]
     assert len(rows) == 1
@@ -157,6 +159,156 @@ def test_many_trees_are_compared_in_short_steps(kept: Workspace, repository: Rep
     found = predicted(kept)
     assert len(found) == 10, "each pair but those with the main tree"
     assert set(found.values()) == {("a.txt",)}
+
+
+# Notices
+
+
+def news_of(workspace: Workspace, client: ScriptedClient) -> list[str]:
+    """Return what the agent reads about its lines after its next call."""
+    predicted(workspace)
+    before = len(client.told)
+    client.read("b.txt")
+    return [line for told in client.told[before:] for line in told.split("\n") if "changed lines of" in line]
+
+
+def test_both_agents_are_told_once_that_their_lines_are_changed_elsewhere(
+    kept: Workspace, repository: Repository
+) -> None:
+    x, y = Tree(repository, "x"), Tree(repository, "y")
+    alice, bob = ScriptedClient(kept, "alice", x.folder), ScriptedClient(kept, "bob", y.folder)
+    carol = ScriptedClient(kept, "carol", repository.folder)
+    for client in (alice, bob):
+        client.read("a.txt")
+    alice.edit("a.txt", "three", "by alice")
+    assert news_of(kept, alice) == []
+    bob.edit("a.txt", "three\nfour", "by bob\nBOB")
+    (told,) = news_of(kept, alice)
+    assert told.startswith(
+        "bob changed lines of 'a.txt' in the working tree y that you changed here (lines 3-4)."
+    )
+    assert str(y.folder / "a.txt") in told
+    (told,) = news_of(kept, bob)
+    assert told.startswith("alice changed lines of 'a.txt' in the working tree x")
+    assert [news_of(kept, each) for each in (alice, bob, carol)] == [[], [], []]
+    alice.edit("a.txt", "by alice", "again by alice")
+    assert [len(news_of(kept, each)) for each in (alice, bob)] == [0, 1], "only what bob has is new"
+    bob.edit("a.txt", "one", "ONE")
+    assert [len(news_of(kept, each)) for each in (alice, bob)] == [0, 0], "these lines do not conflict"
+
+
+def test_an_agent_is_not_told_of_what_no_longer_conflicts(kept: Workspace, repository: Repository) -> None:
+    x, y = Tree(repository, "x"), Tree(repository, "y")
+    alice, bob = ScriptedClient(kept, "alice", x.folder), ScriptedClient(kept, "bob", y.folder)
+    for client in (alice, bob):
+        client.read("a.txt")
+        client.edit("a.txt", "three", f"by {client.agent}")
+    predicted(kept)
+    alice.edit("a.txt", "by alice", "three")
+    assert [news_of(kept, each) for each in (alice, bob)] == [[], []]
+
+
+def test_the_author_of_the_lines_is_told_among_all_who_changed_the_file(
+    kept: Workspace, repository: Repository
+) -> None:
+    x, y = Tree(repository, "x"), Tree(repository, "y")
+    alice, carol = (ScriptedClient(kept, name, x.folder) for name in ("alice", "carol"))
+    bob = ScriptedClient(kept, "bob", y.folder)
+    for client, line in ((alice, "one"), (carol, "three"), (bob, "three")):
+        client.read("a.txt")
+        client.edit("a.txt", line, f"by {client.agent}")
+    assert [len(news_of(kept, each)) for each in (alice, carol)] == [0, 1]
+    (told,) = news_of(kept, bob)
+    assert told.startswith("carol changed lines of 'a.txt' in the working tree x")
+
+
+def test_the_own_work_in_two_trees_is_no_news(kept: Workspace, repository: Repository) -> None:
+    x, y = Tree(repository, "x"), Tree(repository, "y")
+    clients = [ScriptedClient(kept, "alice", each.folder, session=each.name) for each in (x, y)]
+    for number, client in enumerate(clients):
+        client.read("a.txt")
+        client.edit("a.txt", "three", f"{number}")
+    assert [news_of(kept, each) for each in clients] == [[], []]
+
+
+def test_an_agent_is_told_of_few_files_at_once(kept: Workspace, repository: Repository) -> None:
+    x, y = Tree(repository, "x"), Tree(repository, "y")
+    alice, bob = ScriptedClient(kept, "alice", x.folder), ScriptedClient(kept, "bob", y.folder)
+    for client in (alice, bob):
+        for number in range(MAX_NOTICES + 2):
+            client.write(f"new{number}.txt", f"by {client.agent}\n")
+    assert [len(news_of(kept, alice)) for _ in range(3)] == [MAX_NOTICES, 2, 0]
+
+
+# Needs
+
+
+def needs(workspace: Workspace) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the branches and files of the needs about predicted conflicts."""
+    predicted(workspace)
+    model = read_model(workspace.journal, workspace.journal.last_seq())
+    found = [read_prediction(need.row) for need in model.needs if need.kind == "predicted"]
+    return [(" ".join(sorted(each.names)), each.paths) for each in found]
+
+
+def test_a_conflict_is_a_need_once_both_agents_have_stopped(kept: Workspace, repository: Repository) -> None:
+    x, y = Tree(repository, "x"), Tree(repository, "y")
+    alice, bob = ScriptedClient(kept, "alice", x.folder), ScriptedClient(kept, "bob", y.folder)
+    alice.write("a.txt", "by alice\n")
+    bob.write("a.txt", "by bob\n")
+    assert predicted(kept) == {("x", "y"): ("a.txt",)}
+    assert needs(kept) == []
+    alice.hook("Stop")
+    assert needs(kept) == [], "bob is still at work"
+    bob.hook("SessionEnd", reason="other")
+    assert needs(kept) == [("x y", ("a.txt",))]
+    alice.hook("UserPromptSubmit", prompt="Go on")
+    assert needs(kept) == []
+    alice.hook("Stop")
+    (y.folder / "a.txt").write_text(TEXT)
+    assert needs(kept) == []
+
+
+def test_a_conflict_with_the_target_waits_for_the_agent_of_the_tree_only(
+    kept: Workspace, repository: Repository, work: Tree
+) -> None:
+    alice = ScriptedClient(kept, "alice", repository.folder)
+    bob = ScriptedClient(kept, "bob", work.folder)
+    alice.read("a.txt")
+    alice.write("a.txt", "by alice\n")
+    bob.read("a.txt")
+    bob.write("a.txt", "by bob\n")
+    assert needs(kept) == []
+    bob.hook("Stop")
+    assert needs(kept) == [("main work", ("a.txt",))]
+
+
+def test_a_dismissed_conflict_is_a_need_again_when_another_file_conflicts(
+    kept: Workspace, repository: Repository, work: Tree
+) -> None:
+    repository.write("a.txt", "by main\n")
+    (work.folder / "a.txt").write_text("by work\n")
+    assert needs(kept) == [("main work", ("a.txt",))]
+    dana = kept.tools_for_human("dana")
+    row = next(row.seq for row in kept.journal.rows(0, limit=1000) if row.tool == PREDICT)
+    assert dana.dispatch_tool_call("mark_as_seen", {"row": row})["success"]
+    assert needs(kept) == []
+    repository.write("b.txt", "by main\n")
+    (work.folder / "b.txt").write_text("by work\n")
+    assert needs(kept) == [("main work", ("a.txt", "b.txt"))]
+
+
+def test_a_fold_that_is_loaded_has_the_same_needs(
+    kept: Workspace, repository: Repository, work: Tree
+) -> None:
+    repository.write("a.txt", "by main\n")
+    (work.folder / "a.txt").write_text("by work\n")
+    predicted(kept)
+    fold = Fold(kept.journal.content, kept.journal.row)
+    fold.apply(kept.journal.rows(0, limit=1000))
+    again = Fold.load(kept.journal.content, kept.journal.row, fold.dump())
+    assert again.model() == fold.model()
+    assert [need.kind for need in again.model().needs] == ["predicted"]
 
 
 def test_nothing_is_predicted_of_texts_that_are_too_long_to_merge(

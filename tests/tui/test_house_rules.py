@@ -330,7 +330,7 @@ def test_every_action_has_its_texts(language: str) -> None:
         assert words(f"action.screen_{screen}.label")
 
 
-DIALOGS: Final = ("writing", "commit", "confirm", "unlock", "dialog", "finding")
+DIALOGS: Final = ("writing", "commit", "landing", "confirm", "unlock", "dialog", "finding")
 """The scopes that work alone."""
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple, Protocol
 from textual.app import App
 from textual.screen import Screen
 from watchroom.errors import SettingsUnsigned
+from watchroom.features.trees.view import is_linked
 
 if TYPE_CHECKING:
     from rich.style import Style
@@ -200,6 +201,9 @@ class Navigator:
         if need.kind in ("lost", "breaker", "denied", "stalled"):
             await self.go_to("agents", AgentTarget(need.agent, shows_rows=need.kind != "lost"))
             return
+        if need.kind == "predicted":
+            await self.go_to("tasks", TreeTarget(_landing_tree(app.model, need)))
+            return
         # The zone of an unreadable row is meaningless.
         of_zone = None if need.kind == "unreadable" else ZONE_SCREENS.get(need.row.zone)
         await app.show_screen(of_zone or NEED_SCREENS[need.kind])
@@ -233,6 +237,12 @@ class Navigator:
         """Go to this version of a shared file, if the files are shown."""
         if self._app.base_screen:
             self._app.base_screen.go_to(VersionTarget(path, version))
+
+
+def _landing_tree(model: Model, need: Need) -> str:
+    """Return the id of the tree that could not land because of the predicted conflict ``need``."""
+    linked = [each.id for each in model.trees if is_linked(each) and each.id in need.key.split()]
+    return linked[0] if linked else need.row.path
 
 
 def load_screen_class(name: str) -> Callable[..., Screen[None]]:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from watchroom.features.trees.landing import Landings
     from watchroom.features.trees.own_trees import OwnTrees
     from watchroom.features.trees.pull_requests import PullRequests
+    from watchroom.features.trees.region_notices import RegionNotices
     from watchroom.platform.sandbox.probe import SandboxProbe
 
 
@@ -160,7 +161,15 @@ class Services:
         # The modules are needed only for hooks.
         from watchroom.features.trees.calls import TreeCalls
 
-        return TreeCalls(self._store, self.trees)
+        return TreeCalls(self._store, self.trees, self.region_notices)
+
+    @LazyPart
+    def region_notices(self) -> RegionNotices:
+        """What agents are told about lines that others change in other working trees."""
+        # The modules are needed only in repositories.
+        from watchroom.features.trees.region_notices import RegionNotices
+
+        return RegionNotices()
 
     @LazyPart
     def landings(self) -> Landings:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from watchroom.features.trees.rows import LAND
+from watchroom.kernel.rules.details import get_list
 from watchroom.model import Json
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
@@ -49,7 +50,8 @@ def run_land(args: Namespace, texts: Catalogue) -> int:
 
 
 def _land(workspace: Workspace, tree: Tree, args: Namespace, texts: Catalogue) -> Mapping[str, Json]:
-    check: list[Json] = ["/bin/sh", "-c", args.check] if args.check else []
+    command = workspace.config.trees.check if args.check is None else args.check
+    check: list[Json] = ["/bin/sh", "-c", command] if command else []
     arguments: dict[str, Json] = {"tree": tree.id, "into": args.into, "check": check}
     person = args.person or name_of_this_person()
     result = act_as_person(workspace, person, PersonCall(LAND, arguments), language=args.language)
@@ -67,13 +69,19 @@ def _land(workspace: Workspace, tree: Tree, args: Namespace, texts: Catalogue) -
         for line in sanitize_lines(output.removesuffix("\n")):
             print(line)
     print(texts(f"cli.land.{result['state']}", **values), file=sys.stdout if has_landed else sys.stderr)
-    paths = result["paths"]
-    if isinstance(paths, list) and paths:
-        if has_landed:
-            print(texts("cli.land.kept", **values))
-        for path in paths:
-            print(f"  {sanitize(str(path))}")
+    _print_paths(result, texts("cli.land.kept", **values) if has_landed else "")
+    if settled := get_list(result, "settled"):
+        names = ", ".join(sanitize(str(each)) for each in settled)
+        print(texts("cli.land.settled", names=names))
     return result
+
+
+def _print_paths(result: Mapping[str, Json], title: str) -> None:
+    paths = get_list(result, "paths")
+    if paths and title:
+        print(title)
+    for path in paths:
+        print(f"  {sanitize(str(path))}")
 
 
 def _status(result: Mapping[str, Json], texts: Catalogue) -> str:

@@ -26,8 +26,8 @@ from watchroom_tui.worker.task_launcher import TaskNotLaunched, TaskOrder, launc
 _DRAFT: Final = "new task"
 
 
-class _SpaceCheckbox(Checkbox, inherit_bindings=False):
-    """Checkbox that only the space key toggles, because Enter starts the task."""
+class SpaceCheckbox(Checkbox, inherit_bindings=False):
+    """Checkbox that only the space key toggles, because Enter submits the form."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "toggle_button", show=False)]
     BUTTON_INNER = " "
@@ -67,7 +67,7 @@ class NewTaskDialog(ModalDialog[str | None]):
                 field = Input(value, id=name, select_on_focus=False)
                 field.border_title = content(texts(f"new_task.{name}"))
                 yield field
-            yield _SpaceCheckbox(content(texts("new_task.simulate")), id="simulate")
+            yield SpaceCheckbox(content(texts("new_task.simulate")), id="simulate")
             said = Static(Content(texts("new_task.about")), id="said", markup=False)
             said.border_subtitle = content(self.key_hints())
             yield said

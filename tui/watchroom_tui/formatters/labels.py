@@ -64,6 +64,8 @@ TASK_MARKS: Final[dict[str, Span]] = {
 }
 ENDED_MARK: Final = Span("–", "dim")
 """The mark of an ended agent."""
+_MAX_PATHS: Final = 3
+"""Maximum number of paths in the text of a need."""
 NEED_MARKS: Final[dict[str, Span]] = {
     "forged": Span("✗", "error"),
     "unreadable": Span("☐", "error"),
@@ -76,6 +78,7 @@ NEED_MARKS: Final[dict[str, Span]] = {
     "budget": Span("◔", "warning"),
     "message": Span("»", "accent"),
     "outside": Span("✎", "warning"),
+    "predicted": Span("⚔", "warning"),
     "unchecked": Span("‼", "warning"),
     "denied": Span("⊘", "warning"),
     "stalled": Span("○", "warning"),

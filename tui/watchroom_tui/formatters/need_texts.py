@@ -8,7 +8,7 @@ from typing import Final
 
 from watchroom.features.overview.model import Need
 from watchroom.features.sessions.view import RequestView
-from watchroom.features.trees.rows import INTO, side_of
+from watchroom.features.trees.rows import INTO, read_prediction, side_of
 from watchroom.kernel.rules.conflicts import NOT_A_FILE
 from watchroom.kernel.rules.details import get_text
 from watchroom.model import MACHINE, PEOPLE_LOST, REVERT_WORK, Row
@@ -34,6 +34,8 @@ _FLAWS: Final[dict[str, str]] = {
 }
 """Catalogue keys of the reasons why a decision is invalid, by rule. The default reason is that the decision
 differs."""
+_MAX_PATHS: Final = 3
+"""Maximum number of files named in a text."""
 _REPEATED: Final = frozenset(
     ("conflict", "forged", "handoff", "message", "outside", "request", "stalled", "unchecked")
 )
@@ -57,6 +59,8 @@ def need_subject(need: Need, texts: Catalogue) -> str:
         return need.row.actor
     if need.kind == "message":
         return sanitize(need.row.message)
+    if need.kind == "predicted":
+        return " ⚔ ".join(f"⎇ {sanitize(each)}" for each in read_prediction(need.row).names)
     return need.row.path.partition("/")[2] if need.row.zone == "handoff" else path_of(need.row)
 
 
@@ -71,6 +75,8 @@ def need_text(need: Need, texts: Catalogue) -> str:
         why = texts(f"need.damage.{need.row.error}")
         key = "need.unreadable" if need.times > 1 else "need.unreadable_one"
         return texts(key, count=need.times, row=need.row.seq, why=why)
+    elif variant == "predicted":
+        return _prediction_text(read_prediction(need.row).paths, texts)
     else:
         text = _complete(texts(f"need.{variant}", **_fields(need)), need, texts)
     return f"{text} ×{need.times}" if need.times > 1 and variant in _REPEATED else text
@@ -162,6 +168,13 @@ def _forged_text(row: Row, texts: Catalogue) -> str:
         return texts("need.people_lost")
     why = texts(f"need.flaw.{_FLAWS.get(row.error, 'differs')}")
     return texts("need.forged", who=sanitize(row.actor), what=sanitize(row.tool), why=why)
+
+
+def _prediction_text(paths: Sequence[str], texts: Catalogue) -> str:
+    """Return the text about two trees that would conflict in the files ``paths``."""
+    shown = ", ".join(sanitize(each) for each in paths[:_MAX_PATHS])
+    more = len(paths) - _MAX_PATHS
+    return texts("need.predicted_many" if more > 0 else "need.predicted", paths=shown, count=more)
 
 
 def _sentence_subject(need: Need, texts: Catalogue) -> str:

@@ -48,6 +48,7 @@ Scope: TypeAlias = Literal[
     "revert",
     "agent_commit",
     "commit",
+    "landing",
     "dialog",
 ]
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
@@ -260,6 +261,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("revert_member", "tasks", "revert_work", ("V",), acts=True, meaning="revert work"),
     Action("task_detail", "tasks", "task_detail"),
     Action("sandbox", "tasks", "sandbox"),
+    Action("mark_tree", "tasks", "mark_tree", ("space",), footer=True, meaning="mark", in_repository=True),
+    Action("add_tree", "tasks", "add_tree", ("Y",), footer=True, acts=True, in_repository=True),
     Action(
         "land_tree",
         "tasks",
@@ -360,6 +363,12 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("changes_page_up", "commit", "scroll(-1)", ("pageup",), meaning="page up"),
     Action("changes_page_down", "commit", "scroll(1)", ("pagedown",), meaning="page down"),
     Action("leave_commit", "commit", "dismiss(None)", ("escape",), footer=True, meaning="back"),
+    Action("land", "landing", "land", ("enter",), footer=True, meaning="open"),
+    Action("landing_up", "landing", "line(-1)", ("up",), meaning="up"),
+    Action("landing_down", "landing", "line(1)", ("down",), meaning="down"),
+    Action("landing_page_up", "landing", "scroll(-1)", ("pageup",), meaning="page up"),
+    Action("landing_page_down", "landing", "scroll(1)", ("pagedown",), meaning="page down"),
+    Action("leave_landing", "landing", "dismiss(None)", ("escape",), footer=True, meaning="back"),
     Action("outcome", "activity", "next_outcome", ("f",), footer=True),
     Action("revert_row", "activity", "revert_work", ("V",), footer=True, acts=True, meaning="revert work"),
     Action(
@@ -433,6 +442,9 @@ BEFORE_WIDGETS: Final = {
     "commit_message",
     "changes_up",
     "changes_down",
+    "land",
+    "landing_up",
+    "landing_down",
 }
 """Ids of the actions with priority over widgets: Textual's screens and editor would handle their keys
 otherwise, or text typed after their keys belongs to a new search."""

@@ -9,6 +9,7 @@ from typing import Final, Literal, TypeAlias, get_args
 from watchroom.errors import ConfigInvalid
 from watchroom.features.files.rows import SHARED_FILE_ZONE
 from watchroom.features.handoffs.rows import HANDOFF_NEED, HandoffNeed
+from watchroom.features.trees.rows import PREDICT, TREE, read_prediction
 from watchroom.kernel.rules.conflicts import NOT_A_FILE, checkout_of
 from watchroom.kernel.zones import DELIVERED, SHARED
 from watchroom.model import (
@@ -38,6 +39,7 @@ NeedKind: TypeAlias = Literal[
     "budget",
     "message",
     "outside",
+    "predicted",
     "unchecked",
     "denied",
     "stalled",
@@ -81,10 +83,11 @@ def need_opened_by(row: Row) -> NeedKind | None:
     """Return the kind of need that ``row`` may open; None if it opens none.
 
     Some needs also depend on other rows. A refusal must be repeated. An unchecked write must replace another
-    actor's version. A conflict must be open. A lost process must have had unfinished work.
+    actor's version. A conflict must be open. A lost process must have had unfinished work. A predicted
+    conflict is a need once the agents of the trees have stopped.
     """
-    if row.actor == SYSTEM and row.tool in _OPENED_BY_SYSTEM:
-        return _OPENED_BY_SYSTEM[row.tool]
+    if row.actor == SYSTEM and (kind := _kind_of_system(row)) is not None:
+        return kind
     if row.actor == OUTSIDE:
         is_need = row.outcome == "conflict" or row.error in (ConfigInvalid.code, NOT_A_FILE)
         return "outside" if is_need else None
@@ -110,6 +113,13 @@ def need_opened_by(row: Row) -> NeedKind | None:
     return HANDOFF_NEED if row.zone in DELIVERED and not row.deleted else None
 
 
+def _kind_of_system(row: Row) -> NeedKind | None:
+    """Return the kind of need that ``row`` of the actor ``system`` opens."""
+    if row.tool == PREDICT and row.zone == TREE:
+        return "predicted" if read_prediction(row).paths else None
+    return _OPENED_BY_SYSTEM.get(row.tool)
+
+
 def need_key(kind: NeedKind, actor: str, row: Row) -> str:
     """Return the key of a need, unique among the needs of its ``kind``. It contains ``actor``, or the subject
     of ``row``."""
@@ -127,6 +137,8 @@ def need_key(kind: NeedKind, actor: str, row: Row) -> str:
     if kind == "outside":
         checkout = checkout_of(row) if row.zone in SHARED else ""
         return f"{row.zone} {row.path} {checkout}" if checkout else f"{row.zone} {row.path}"
+    if kind == "predicted":
+        return " ".join(read_prediction(row).trees)
     if kind == "conflict":
         return f"{_qualified_path(row)} {actor}"
     return _qualified_path(row) if kind == "unchecked" else row.path
@@ -164,6 +176,7 @@ _ANSWERS: Final[Mapping[NeedKind, tuple[NeedAnswer, ...]]] = {
     "budget": ("seen",),
     "message": ("message", "seen"),
     "outside": ("merge",),
+    "predicted": ("seen",),
     "unchecked": ("compare", "seen"),
     "denied": ("message", "seen"),
     "stalled": ("message", "seen"),

@@ -10,7 +10,8 @@ from watchroom.features.config.rows import Agent
 from watchroom.features.people.rules import effect_of
 from watchroom.features.sessions.rows import ATTACHMENT, ClientCall, is_unsupervised
 from watchroom.features.sessions.view import RequestView, SessionView
-from watchroom.features.trees.rows import REPO
+from watchroom.features.trees.rows import REPO, Tree
+from watchroom.features.trees.view import find_home, is_linked
 from watchroom.kernel.rules.activity import count_activity
 from watchroom.kernel.rules.conflicts import ConflictView
 from watchroom.model import ENDED, PAUSE, Row, outcome_of
@@ -83,6 +84,12 @@ class AgentView(NamedTuple):
     def is_unfinished(self) -> bool:
         """Whether the agent's session has not ended."""
         return self.session is not None and not self.is_ended and self.session.status not in ENDED
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether its session is in a turn, in a process that may be alive."""
+        session = self.session
+        return session is not None and self.is_present and self.is_unfinished and session.status != "idle"
 
     @property
     def is_paused(self) -> bool:
@@ -170,6 +177,22 @@ def is_being_settled(conflict: ConflictView, agent: AgentView | None) -> bool:
     if conflict.zone != REPO or agent is None or agent.session is None:
         return False
     return agent.session.status == "running" and not agent.is_lost
+
+
+def find_quiet_trees(trees: Iterable[Tree], agents: Iterable[AgentView]) -> frozenset[str]:
+    """Return the ids of the main tree and of the linked trees in which no agent is at work. An agent between
+    two turns is not at work.
+
+    The branch of the main tree is the one in which trees land, so its agents need not have stopped.
+    """
+    known = [*trees]
+    busy = {
+        home.id
+        for each in agents
+        if each.is_at_work and each.session is not None and each.session.folder
+        if (home := find_home(known, each.session.folder)) is not None
+    }
+    return frozenset(tree.id for tree in known if tree.id not in busy or not is_linked(tree))
 
 
 class AgentProjection:

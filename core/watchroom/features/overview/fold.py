@@ -24,7 +24,7 @@ from watchroom.features.files.view import FileProjection
 from watchroom.features.handoffs.rows import HANDOFF_ZONE
 from watchroom.features.handoffs.view import DeliveryProjection
 from watchroom.features.needs.damage import DamageRule, find_damage
-from watchroom.features.overview.agents import AgentProjection, is_being_settled
+from watchroom.features.overview.agents import AgentProjection, find_quiet_trees, is_being_settled
 from watchroom.features.overview.client_files import ClientFileProjection
 from watchroom.features.overview.configuration import CONFIG_ZONES, ConfigProjection
 from watchroom.features.overview.fold_state import State, dump_state, kept_attributes, load_state
@@ -51,7 +51,7 @@ from watchroom.model import CHECKPOINT, IDENTIFY, Json, Outcome, Row, Zone, is_o
 RECENT: Final = 400
 """The number of newest rows in the model."""
 
-FORMAT: Final = 12
+FORMAT: Final = 13
 """The format of `Fold.dump`. Increase it when a projection keeps other data, or when rows get another
 meaning. Older snapshots are then written again."""
 _READ_BY_COLUMNS: Final[frozenset[Zone]] = frozenset(
@@ -306,6 +306,7 @@ class Fold:
 
     def _apply_to_tree(self, row: Row) -> None:
         self._comments.apply(row)
+        self._needs.apply_prediction(row)
         self._trees.apply(row, self._contents.find(row.seq) if row.version is not None else None)
 
     def _apply_to_request(self, row: Row) -> None:
@@ -357,6 +358,8 @@ class Fold:
         self._tasks.mark_lost_tasks(self._processes.lost_tasks())
         agents = self._agents.current()
         trees, tree_files = self._trees.current(), self._tree_files.current(conflicts)
+        predictions = self._trees.predictions()
+        quiet = find_quiet_trees(trees, agents) if predictions else frozenset()
         known = {each.agent.id: each for each in agents} if conflicts else {}
         waiting = tuple(each for each in conflicts if not is_being_settled(each, known.get(each.actor)))
         # Keep the same object if nothing changed, because the needs compare it by identity.
@@ -365,7 +368,7 @@ class Fold:
             seq=self._seq,
             time=self._time,
             agents=agents,
-            needs=self._needs.current(self._waiting, requests, work),
+            needs=self._needs.current(self._waiting, requests, work, quiet),
             conflicts=conflicts,
             requests=requests,
             ended_requests=ended_requests,
@@ -376,7 +379,7 @@ class Fold:
             files=self._files.current(conflicts),
             trees=trees,
             tries=self._trees.tries(),
-            predictions=self._trees.predictions(),
+            predictions=predictions,
             comments=self._comments.current(),
             tree_files=tree_files,
             documents=self._documents.current(),

@@ -16,10 +16,11 @@ from watchroom.features.overview.configuration import CONFIG_ZONES
 from watchroom.features.overview.model import Need, order_needs
 from watchroom.features.overview.processes import OpenWork
 from watchroom.features.sessions.view import RequestView
+from watchroom.features.trees.rows import PREDICT, read_prediction
 from watchroom.kernel.rules.conflicts import EDIT_UNDONE, NOT_A_FILE, ConflictView, checkout_of
 from watchroom.kernel.rules.details import get_count, get_text
 from watchroom.kernel.zones import DELIVERED, SHARED
-from watchroom.model import CANCEL, MESSAGE, OUTSIDE, RESUME, SEEN, SET_BUDGET, Row
+from watchroom.model import CANCEL, MESSAGE, OUTSIDE, RESUME, SEEN, SET_BUDGET, SYSTEM, Row
 
 REPEATED_REFUSALS: Final = 3
 """The number of successive refusals of one path that open a need."""
@@ -46,6 +47,7 @@ class NeedProjection:
         "_conflicts": (),
         "_requests": (),
         "_work": MappingProxyType({}),
+        "_quiet": frozenset(),
     }
     """Attributes that a snapshot leaves out (see `watchroom.features.overview.fold_state`)."""
 
@@ -57,6 +59,9 @@ class NeedProjection:
         self._authors: dict[str, str] = {}
         self._expired: list[Row] = []
         """The ends of requests that expired since a person last acknowledged them."""
+        self._dismissed: dict[str, frozenset[str]] = {}
+        """The files of predicted conflicts that a person has dismissed, by the need's key."""
+        self._quiet: frozenset[str] = frozenset()
         self._work: Mapping[str, OpenWork] = MappingProxyType({})
         self._current: tuple[Need, ...] = ()
         self._conflicts: tuple[ConflictView, ...] = ()
@@ -156,24 +161,56 @@ class NeedProjection:
         conflicts: tuple[ConflictView, ...],
         requests: tuple[RequestView, ...],
         work: Mapping[str, OpenWork] = MappingProxyType({}),
+        quiet: frozenset[str] = frozenset(),
     ) -> tuple[Need, ...]:
         """Return all open needs in the order of `order_needs`, the same object if none changed.
 
         - ``conflicts``, ``requests``: the open conflicts and requests. Each is a need.
         - ``work``: the unfinished work of each process, by lease. Needs of lost processes without work are
           closed.
+        - ``quiet``: the trees whose agents have stopped. A predicted conflict of two of them is a need.
         """
+        if quiet != self._quiet:
+            self._quiet, self._changed = quiet, True
         if work is not self._work:
             self._work = work
             self._update_lost(work)
         if self._changed or conflicts is not self._conflicts or requests is not self._requests:
             self._changed = False
             self._conflicts, self._requests = conflicts, requests
-            needs = [need for opened in self._open.values() for need in opened.values()]
+            needs = [
+                need
+                for kind, opened in self._open.items()
+                for key, need in opened.items()
+                if kind != "predicted" or quiet.issuperset(key.split())
+            ]
             needs += self._needs_of_conflicts(conflicts)
             needs += [_need_of_request(each) for each in requests]
             self._current = order_needs(needs)
         return self._current
+
+    def apply_prediction(self, row: Row) -> None:
+        """Apply ``row`` if it predicts the conflicts of two trees. A dismissed need stays dismissed until
+        other files conflict."""
+        if row.tool != PREDICT or row.actor != SYSTEM:
+            return
+        prediction, key = read_prediction(row), need_key("predicted", row.actor, row)
+        if not prediction.paths:
+            self._dismissed.pop(key, None)
+            self._close("predicted", key)
+        elif not self._dismissed.get(key, frozenset()).issuperset(prediction.paths):
+            self._dismissed.pop(key, None)
+            known = self._open["predicted"].get(key)
+            since, opened_at = (known.since, known.opened_at) if known is not None else (row.seq, row.time)
+            self._open["predicted"][key] = Need("predicted", key, row, since=since, opened_at=opened_at)
+            self._changed = True
+
+    def _dismiss(self, seen: int) -> None:
+        """Close the need of the prediction in row ``seen``, if there is no newer prediction of the pair."""
+        for key, need in [*self._open["predicted"].items()]:
+            if need.row.seq == seen:
+                self._dismissed[key] = frozenset(read_prediction(need.row).paths)
+                self._close("predicted", key)
 
     def _apply_edit(self, row: Row) -> None:
         """Apply the external edit ``row``. It replaces an earlier edit of the same path."""
@@ -297,6 +334,9 @@ class NeedProjection:
         detail = row.detail
         kind, actor, seen = detail.get("need"), get_text(detail, "actor"), get_count(detail, "row")
         if kind not in URGENCY:
+            return
+        if kind == "predicted":
+            self._dismiss(seen)
             return
         if kind == "expired":
             self._expired = [each for each in self._expired if each.seq > seen]

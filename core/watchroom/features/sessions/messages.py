@@ -15,11 +15,14 @@ from watchroom.features.config.store import Store
 from watchroom.features.sessions.rows import HANDED_OVER, MESSAGES
 from watchroom.features.sessions.service import ZONE, SessionRecord, SessionRecords, split_session
 from watchroom.kernel.journal.topics import messages_to
-from watchroom.model import MESSAGE, Json, Note
+from watchroom.model import MESSAGE, SYSTEM, Json, Note
+from watchroom.validation import escape_unstorable
 
 _AGENTS: Final = "agent"
 _MAX_MESSAGES: Final = 20
 """Maximum number of messages in one hand-over. Later messages follow in the next hand-over."""
+_MAX_SUBJECT: Final = 200
+"""Maximum characters of a message in lists."""
 _MAX_CHARACTERS: Final = 50_000
 """Maximum characters in one hand-over. The first message is always included."""
 
@@ -61,6 +64,14 @@ class Messages:
                 detail: dict[str, Json] = {MESSAGES: list[Json](rows)}
                 notes.append(Note(agent, HANDED_OVER, ZONE, place, base=max(rows), detail=detail))
         self._store.commits.commit_all(notes)
+
+    def notify(self, agent: str, text: str, *, key: str = "") -> None:
+        """Send ``agent`` a message of Watchroom. ``key``: a second message with this key is not sent."""
+        subject = escape_unstorable(text, _MAX_SUBJECT)
+        note = Note(
+            SYSTEM, MESSAGE, _AGENTS, agent, message=subject, content=escape_unstorable(text, len(text))
+        )
+        self._store.commits.commit(note._replace(key=key))
 
     def hand_over(self) -> Handover:
         """Return a context manager that hands messages over."""

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from watchroom import validation
 from watchroom.errors import JournalDenied, SessionExists, SessionNotFound, SessionTaken, UnknownAgent
+from watchroom.features.budgets.rows import is_subagent_step
 from watchroom.features.config.store import Store
 from watchroom.features.people.decisions import WRONG_FORM, takes_effect
 from watchroom.features.people.rules import effect_of
@@ -20,7 +21,7 @@ from watchroom.features.policy.service import WorkspacePolicy
 from watchroom.features.sessions.rows import HANDED_OVER, presence_of
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal.topics import messages_to, steps_of
-from watchroom.kernel.rules.details import get_int
+from watchroom.kernel.rules.details import get_int, get_text
 from watchroom.model import CONTINUE, LOST, MESSAGE, PRESENCE, SPAWN, STREAM, SYSTEM, Json, Note, Row, Write
 from watchroom.texts import catalogue
 
@@ -223,6 +224,18 @@ class SessionRecords:
     def heads(self, agent: str = "") -> list[Row]:
         """Return the newest step of each session of ``agent``, or of all agents."""
         return list(self._store.journal.heads(ZONE, f"{agent}/" if agent else ""))
+
+    def find_folders(self) -> dict[str, str]:
+        """Return the folder in which each agent's client began its newest session, by agent. Agents without a
+        client are left out."""
+        newest: dict[str, Row] = {}
+        for step in self.heads():
+            agent, _ = split_session(step.path)
+            if not is_subagent_step(step) and (agent not in newest or newest[agent].seq < step.seq):
+                newest[agent] = step
+        begun = {agent: self._store.journal.version(ZONE, step.path, 1) for agent, step in newest.items()}
+        folders = {agent: get_text(row.detail, "cwd") for agent, row in begun.items() if row is not None}
+        return {agent: folder for agent, folder in folders.items() if folder}
 
     def control(self, call: CallContext, agent: str, session: str | None, text: str) -> Row:
         """Pause, resume, cancel or write to the sessions of ``agent``, or to its ``session``.

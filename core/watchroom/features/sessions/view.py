@@ -8,7 +8,14 @@ from typing import ClassVar, Final, NamedTuple
 
 from watchroom.features.requests.rows import has_expired, request_state
 from watchroom.features.sessions.rows import presence_of, takes_over
-from watchroom.kernel.rules.details import get_int, get_list, request_kind, request_outcome, session_status
+from watchroom.kernel.rules.details import (
+    get_int,
+    get_list,
+    get_text,
+    request_kind,
+    request_outcome,
+    session_status,
+)
 from watchroom.model import STREAM, RequestKind, Row, SessionStatus
 
 _KEPT: Final = 100
@@ -39,6 +46,11 @@ class SessionView(NamedTuple):
     @property
     def id(self) -> str:
         return self.path.partition("/")[2]
+
+    @property
+    def folder(self) -> str:
+        """The folder in which a client began the session, empty if unknown."""
+        return get_text(self.begun.detail, "cwd")
 
     @property
     def status(self) -> SessionStatus:

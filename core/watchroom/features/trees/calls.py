@@ -19,6 +19,7 @@ from watchroom.features.policy.shell_reader import find_commands
 from watchroom.features.trees.commits import AgentCommits
 from watchroom.features.trees.git_guard import RefusedGit, find_refused, is_read_only
 from watchroom.features.trees.recorder import TreeRecorder, Window
+from watchroom.features.trees.region_notices import RegionNotices
 from watchroom.features.trees.rows import (
     BASELINE,
     CHANGE,
@@ -165,9 +166,10 @@ class TreeCalls:
     """Checks and records the calls of agents in ``trees``. Can be used from any thread. `begin` waits at most
     `LEASE_SECONDS` for another agent."""
 
-    def __init__(self, store: Store, trees: Trees) -> None:
+    def __init__(self, store: Store, trees: Trees, regions: RegionNotices) -> None:
         self._store = store
         self._trees = trees
+        self._regions = regions
         self._seen = SeenVersions(store)
         self._commits = AgentCommits(store)
         self._lock = Lock()
@@ -881,11 +883,13 @@ class TreeCalls:
                     self._news.setdefault(agent, {})[row.path] = row.version
 
     def _take_news(self, agent: str) -> list[str]:
-        """Return the notice about files that ``agent`` read and others changed. Report each version once."""
+        """Return the notices about files that ``agent`` read and others changed, and about its lines that
+        others changed in other trees. Report each change once."""
         with self._lock:
             paths = [*self._news.pop(agent, {})]
         notices = [found for path in paths if (found := self._find_notice(agent, path)) is not None]
-        return [say_notices(notices, self._texts)] if notices else []
+        told = [say_notices(notices, self._texts)] if notices else []
+        return told + [each.say(self._texts) for each in self._regions.take(agent)]
 
     def _find_notice(self, agent: str, path: str) -> ChangeNotice | None:
         head = self._store.journal.head(REPO, path)

@@ -3,7 +3,7 @@
 No file on disk is touched by the merge. A file that git cannot merge becomes a conflict on a path of its
 own, ``land.TREE/PATH``: the texts of the merge base and of the branch are two versions, and that of the tree
 is the refused one. People settle it as all conflicts, and land the tree again. What they chose also counts in
-later landings, if what changed since does not touch it.
+later landings, see `watchroom.features.trees.settled_conflicts`.
 
 A landing is decided by a row. A process that was killed after that row is continued by the next one, and
 before it nothing has happened.
@@ -33,12 +33,11 @@ from watchroom.features.trees.rows import (
     repo_path,
 )
 from watchroom.features.trees.service import Trees
+from watchroom.features.trees.settled_conflicts import MAX_CONFLICT_ROWS, SettledConflicts
 from watchroom.features.trees.trials import TrialOutcome, run_trial
 from watchroom.features.trees.view import NO_AGENTS
-from watchroom.features.trees.write_rules import merge_texts
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal import RowFilter
-from watchroom.kernel.rules.conflicts import named_conflicts
 from watchroom.kernel.rules.details import get_float, get_int, get_list, get_text
 from watchroom.model import SYSTEM, Json, Note, Row, Write
 from watchroom.validation import MAX_PATH_BYTES, escape_unstorable, extract_first_line
@@ -61,7 +60,6 @@ _COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MAX_MORE: Final = 2
 """How often a landing is merged and checked again because others have moved the branch."""
 _MAX_LISTED: Final = 1000
-_MAX_CONFLICT_ROWS: Final = 100
 
 
 class LandingRecord(NamedTuple):
@@ -74,6 +72,7 @@ class LandingRecord(NamedTuple):
       branch that others had changed, and that stay as they were.
     - ``command``, ``status``, ``seconds``, ``output``: of the check. ``status``: None for no check, and after
       the timeout.
+    - ``settled``: see `LandingPlan`.
     """
 
     tree: str
@@ -86,6 +85,7 @@ class LandingRecord(NamedTuple):
     status: int | None = None
     seconds: float = 0.0
     output: str = ""
+    settled: tuple[str, ...] = ()
 
     @property
     def detail(self) -> dict[str, Json]:
@@ -93,6 +93,10 @@ class LandingRecord(NamedTuple):
         fields: dict[str, Json] = {"state": self.state, INTO: escape_unstorable(self.into)}
         fields |= {"before": self.before, "after": self.after}
         fields["paths"] = [escape_unstorable(each, MAX_PATH_BYTES) for each in self.paths[:_MAX_LISTED]]
+        if self.settled:
+            fields["settled"] = [
+                escape_unstorable(each, MAX_PATH_BYTES) for each in self.settled[:_MAX_LISTED]
+            ]
         if self.command:
             fields |= {"command": [*self.command], "status": self.status, "seconds": round(self.seconds, 3)}
         return fields
@@ -101,9 +105,9 @@ class LandingRecord(NamedTuple):
 def read_landing(row: Row) -> LandingRecord:
     """Return the record of ``row``, a note with the tool `LAND`."""
     detail = row.detail
-    paths, command = (
+    paths, command, settled = (
         tuple(each for each in get_list(detail, name) if isinstance(each, str))
-        for name in ("paths", "command")
+        for name in ("paths", "command", "settled")
     )
     state = get_text(detail, "state")
     status = detail.get("status")
@@ -117,6 +121,7 @@ def read_landing(row: Row) -> LandingRecord:
         command,
         status if isinstance(status, int) else None,
         get_float(detail, "seconds"),
+        settled=settled,
     )
 
 
@@ -143,6 +148,7 @@ class LandingPlan(NamedTuple):
     - ``conflicts``: the files that people have to settle, in which texts can be chosen.
     - ``others``: the paths of conflicts without texts: deleted or binary files, links. They are settled by
       merging the branch in the tree.
+    - ``settled``: the files in which people have settled conflicts before, all of them or some.
     """
 
     tree: str
@@ -154,6 +160,7 @@ class LandingPlan(NamedTuple):
     is_forward: bool = False
     conflicts: Mapping[str, ConflictTexts] = {}
     others: tuple[str, ...] = ()
+    settled: tuple[str, ...] = ()
 
     @property
     def is_up_to_date(self) -> bool:
@@ -173,10 +180,11 @@ class Landings:
         self._store = store
         self._trees = trees
         self._counts = counts
+        self._settled = SettledConflicts(store, counts)
         self._lock = Lock()
         self._scanned = 0
         self._newest: LandingRecord | None = None
-        self._check: tuple[str, ...] = ()
+        self._checks: dict[str, tuple[str, ...]] = {}
 
     def find_target(self) -> str:
         """Return the branch of the main tree, empty if it has none."""
@@ -215,40 +223,23 @@ class Landings:
         """Return ``plan`` with the conflicts of ``merge`` that nobody has settled."""
         settled: dict[FileConflict, str] = {}
         conflicts: dict[str, ConflictTexts] = {}
+        remembered: list[str] = []
         others: list[str] = []
         for each in merge.conflicts:
             texts = merger.read_texts(each)
             if texts is None:
                 others.append(each.path)
                 continue
-            text = self._find_settled(_conflict_path(plan.tree, each.path), texts)
-            if text is None:
-                conflicts[each.path] = texts
+            found = self._settled.apply(_conflict_path(plan.tree, each.path), texts)
+            remembered += [each.path] if found.is_remembered else []
+            if found.text is None:
+                conflicts[each.path] = found.texts
             else:
-                settled[each] = text
+                settled[each] = found.text
+        plan = plan._replace(settled=tuple(remembered))
         if conflicts or others:
             return plan._replace(conflicts=conflicts, others=tuple(others))
         return plan._replace(content=merger.replace_texts(merge.tree, settled))
-
-    def _find_settled(self, path: str, texts: ConflictTexts) -> str | None:
-        """Return the text that people chose for a conflict at ``path``, with what both sides changed since;
-        None if there is none, or if these changes touch what was chosen."""
-        journal = self._store.journal
-        refused = {row.seq: row for row in journal.refused(REPO, path, limit=_MAX_CONFLICT_ROWS)}
-        for settlement in sorted(journal.settled(REPO, path), key=lambda row: row.seq, reverse=True):
-            named = [refused[each] for each in named_conflicts(settlement) if each in refused]
-            if not named or not self._counts(settlement):
-                continue
-            conflict = named[-1]
-            current = journal.version(REPO, path, get_int(conflict.detail, "current") or 0)
-            ours = journal.content(current.seq) if current is not None else None
-            theirs = journal.content(conflict.seq)
-            chosen = journal.content(settlement.seq) if settlement.version else ours
-            if ours is None or theirs is None or chosen is None:
-                continue
-            moved = merge_texts(ours, chosen, texts.ours)
-            return None if moved is None else merge_texts(theirs, moved, texts.theirs)
-        return None
 
     def land(
         self,
@@ -299,7 +290,7 @@ class Landings:
         cache: str,
     ) -> LandingRecord:
         """Return a decided landing, or why it is none."""
-        record = LandingRecord(plan.tree, "up_to_date", plan.into, plan.before)
+        record = LandingRecord(plan.tree, "up_to_date", plan.into, plan.before, settled=plan.settled)
         if plan.conflicts or plan.others:
             return record._replace(state="conflict", paths=(*plan.conflicts, *plan.others))
         if plan.is_up_to_date:
@@ -347,9 +338,11 @@ class Landings:
         """Return the tree that has ``branch`` checked out, None if none has."""
         return next((each for each in self._trees.all() if each.git.read_state().branch == branch), None)
 
-    def find_check(self) -> tuple[str, ...]:
-        """Return the command of the last check of a landing, empty if there was none."""
-        return self._read_newest()[1]
+    def find_check(self, tree: str) -> tuple[str, ...]:
+        """Return the command of the last check of the tree with this id, else that of the settings; empty for
+        none."""
+        command = self._store.registry.current().trees.check
+        return self._read_newest()[1].get(tree) or (("/bin/sh", "-c", command) if command else ())
 
     # -- the move
 
@@ -405,8 +398,9 @@ class Landings:
 
     # -- rows
 
-    def _read_newest(self) -> tuple[LandingRecord | None, tuple[str, ...]]:
-        """Return the newest landing, and the command of the newest check. Only new rows are read."""
+    def _read_newest(self) -> tuple[LandingRecord | None, Mapping[str, tuple[str, ...]]]:
+        """Return the newest landing, and the command of the newest check of each tree. Only new rows are
+        read."""
         journal = self._store.journal
         with self._lock:
             last = journal.last_seq()
@@ -416,9 +410,9 @@ class Landings:
             mine = (row for row in rows if row.actor == SYSTEM or row.kind == "human")
             records = [read_landing(row) for row in mine if self._counts(row)]
             self._newest = next(iter(records), self._newest)
-            self._check = next((each.command for each in records if each.command), self._check)
+            self._checks |= {each.tree: each.command for each in reversed(records) if each.command}
             self._scanned = last
-            return self._newest, self._check
+            return self._newest, self._checks
 
     def record(self, call: CallContext, record: LandingRecord) -> None:
         """Record what became of a landing. A decided one is continued by the next landing, or by `resume`."""
@@ -437,7 +431,7 @@ class Landings:
     def _is_recorded(self, path: str, texts: ConflictTexts) -> bool:
         journal = self._store.journal
         head = journal.head(REPO, path)
-        refused = journal.refused(REPO, path, limit=_MAX_CONFLICT_ROWS)
+        refused = journal.refused(REPO, path, limit=MAX_CONFLICT_ROWS)
         newest = max(refused, key=lambda row: row.seq, default=None)
         if head is None or newest is None or journal.content(head.seq) != texts.ours:
             return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import combinations
 from threading import Lock
@@ -18,7 +18,9 @@ from typing import Final, NamedTuple
 from watchroom.errors import WatchroomError
 from watchroom.features.config.store import Store
 from watchroom.features.trees.git_merge import GitMerger
+from watchroom.features.trees.reads import attribute_lines
 from watchroom.features.trees.recorder import TreeRecorder
+from watchroom.features.trees.region_notices import ClashSide, RegionNotices
 from watchroom.features.trees.rows import (
     PREDICT,
     REPO,
@@ -30,10 +32,12 @@ from watchroom.features.trees.rows import (
     split_repo_path,
 )
 from watchroom.features.trees.service import Trees
-from watchroom.features.trees.write_rules import merge_texts
+from watchroom.features.trees.view import GIT_AUTHOR, author_of, is_by_agent
+from watchroom.features.trees.write_rules import Clash, find_clashes
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.rules.file_versions import blob_of, is_text, unescape_path
 from watchroom.model import SYSTEM, Row
+from watchroom.validation import MAX_PATH_BYTES, escape_unstorable
 
 DELAY_SECONDS: Final = 0.1
 """Seconds after a write until its file is merged. Further writes in between are merged with it."""
@@ -46,6 +50,8 @@ _MAX_TEXTS: Final = 500
 _MAX_CHARACTERS: Final = 200_000
 """Maximum number of characters in a text that is merged here, because other jobs wait for it."""
 _MAX_LISTED: Final = 1000
+_MAX_VERSIONS: Final = 200
+"""Maximum number of versions in which the author of a line is searched."""
 _log = logging.getLogger("watchroom")
 
 
@@ -74,11 +80,19 @@ class ConflictPreview:
     """Keeps the predicted conflicts of all pairs of ``trees`` in rows. May be used from any thread.
 
     - ``store``: the rows.
+    - ``notices``: gets the lines that conflict.
     - ``schedule``: runs a function soon, on another thread.
     """
 
-    def __init__(self, store: Store, trees: Trees, schedule: Callable[[Callable[[], None]], None]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        trees: Trees,
+        notices: RegionNotices,
+        schedule: Callable[[Callable[[], None]], None],
+    ) -> None:
         self._store = store
+        self._notices = notices
         self._trees = trees
         self._schedule = schedule
         self._lock = Lock()
@@ -136,13 +150,22 @@ class ConflictPreview:
         for key in pairs:
             asked = {name for tree in key for name in names.get(tree, ())}
             if asked and key not in self._due:
-                found = self._merge(key, _sides(key, trees, heads), asked)
-                self._record(key, (self._found.get(key, frozenset()) - asked) | found)
+                sides = _sides(key, trees, heads)
+                found = self._merge(key, sides, asked)
+                self._notify(sides, asked, found)
+                self._record(key, (self._found.get(key, frozenset()) - asked) | found.keys())
         for key in sorted(self._due)[:_MAX_COMPARED]:
             self._pairs[key] = self._compare(trees[key[0]], trees[key[1]], heads)
-            self._record(key, self._merge(key, _sides(key, trees, heads), self._list_common(key)))
+            sides = _sides(key, trees, heads)
+            found = self._merge(key, sides, self._list_common(key))
+            self._notices.keep_only(key, {_storable(each) for each in found})
+            # Their agents were notified before this process began.
+            told = frozenset() if key in self._found else self._read_recorded(key)
+            self._notify(sides, found, found, told)
+            self._record(key, frozenset(found))
             self._due.discard(key)
         for gone in [key for key in self._found if key not in pairs]:
+            self._notices.keep_only(gone, ())
             self._record(gone, frozenset())
             self._found.pop(gone, None)
             self._pairs.pop(gone, None)
@@ -166,22 +189,68 @@ class ConflictPreview:
 
     def _merge(
         self, key: tuple[str, str], sides: Sequence[tuple[TreeRecorder, str]], names: Iterable[str]
-    ) -> frozenset[str]:
-        """Return which of the files ``names`` conflict. ``sides``: both trees with their commits."""
+    ) -> dict[str, list[Clash]]:
+        """Return which of the files ``names`` conflict, each with the lines if it is a text. ``sides``: both
+        trees with their commits."""
         base = self._pairs[key].base
-        return frozenset(self._find_conflicts(base, sides, names)) if base else frozenset()
+        return dict(self._find_conflicts(base, sides, names)) if base else {}
 
     def _find_conflicts(
         self, base: str, sides: Sequence[tuple[TreeRecorder, str]], names: Iterable[str]
-    ) -> Iterator[str]:
+    ) -> Iterator[tuple[str, list[Clash]]]:
         asked = list(names)
         both = [self._read_files(tree, head, asked) for tree, head in sides]
         differing = [name for name in asked if both[0][name] != both[1][name]]
         before = self._read_commit(sides[0][0], base, differing)
         for name in differing:
             ours, theirs = (each[name] for each in both)
-            if before[name] not in (ours, theirs) and _conflicts(before[name], ours, theirs):
-                yield name
+            clashes = None if before[name] in (ours, theirs) else _find_clashes(before[name], ours, theirs)
+            if clashes is not None:
+                yield name, clashes
+
+    def _notify(
+        self,
+        sides: Sequence[tuple[TreeRecorder, str]],
+        names: Iterable[str],
+        found: Mapping[str, list[Clash]],
+        told: Collection[str] = (),
+    ) -> None:
+        """Pass on the conflicting lines of the files ``names``. ``told``: the files whose conflicts are known
+        to their agents."""
+        one, other = (tree for tree, _ in sides)
+        for name in names:
+            clashes = found.get(name, [])
+            both = (
+                self._describe(one, name, [each.ours for each in clashes]),
+                self._describe(other, name, [each.theirs for each in clashes]),
+            )
+            self._notices.replace(_storable(name), both, clashes, is_told=name in told)
+
+    def _describe(self, tree: TreeRecorder, name: str, ranges: Sequence[tuple[int, int]]) -> ClashSide:
+        """Return the file ``name`` in ``tree``, with the agents that changed the lines ``ranges``."""
+        if not ranges:
+            return ClashSide(tree.id, "", "", ())
+        agents = self._find_agents(tree, name, ranges)
+        state, place = tree.git.read_state(), os.path.join(tree.git.folder, name)
+        return ClashSide(tree.id, state.branch or state.head[:8], _storable(place), tuple(agents))
+
+    def _find_agents(self, tree: TreeRecorder, name: str, ranges: Sequence[tuple[int, int]]) -> list[str]:
+        """Return the agents whose versions have the lines ``ranges``; else, such as for removed lines, the
+        agent that wrote the file last."""
+        (head,) = tree.heads([name])
+        if head is None or head.deleted:
+            return []
+        after = max(0, (head.version or 0) - _MAX_VERSIONS)
+        rows = self._store.journal.history(REPO, head.path, after_version=after)
+        known = {author_of(row) for row in rows} - {GIT_AUTHOR}
+        if len({each.actor for each in known}) == 1 and all(map(is_by_agent, known)):
+            # All changes are its own. Finding the author of each line takes 0.1 s in long files.
+            return [known.pop().actor]
+        versions = self._store.journal.versions(REPO, head.path, after=after)
+        authors = [author_of(row) for row in attribute_lines([*versions])]
+        found = {each.actor for start, end in ranges for each in authors[start:end] if is_by_agent(each)}
+        newest = author_of(head)
+        return sorted(found) or ([newest.actor] if is_by_agent(newest) else [])
 
     def _read_files(self, tree: TreeRecorder, head: str, names: Sequence[str]) -> dict[str, _Side]:
         """Return the files ``names`` as they are in ``tree``, which is at the commit ``head``."""
@@ -216,9 +285,15 @@ class ConflictPreview:
             known = self._read_recorded(key)
         self._found[key] = found
         if found != known:
-            prediction = Prediction(key, tuple(sorted(found))[:_MAX_LISTED])
+            prediction = Prediction(key, tuple(sorted(found))[:_MAX_LISTED], self._names(key))
             note = CallContext(SYSTEM, PREDICT).note(TREE, key[0], detail=prediction.detail)
             self._store.commits.commit(note)
+
+    def _names(self, key: tuple[str, str]) -> tuple[str, str]:
+        """Return the branches of two trees, empty for a tree that was removed."""
+        found = {each.id: each.git.read_state() for each in self._trees.all() if each.id in key}
+        one, other = (found[each].branch or found[each].head[:8] if each in found else "" for each in key)
+        return one, other
 
     def _read_recorded(self, key: tuple[str, str]) -> frozenset[str]:
         """Return what the newest row about the pair says."""
@@ -235,14 +310,15 @@ def _sides(
     return [(trees[each], heads[each]) for each in key]
 
 
-def _conflicts(base: _Side, ours: _Side, theirs: _Side) -> bool:
-    """Return whether two changes of ``base`` conflict. Both differ from it and from each other. Nothing is
-    predicted of texts that are too long to merge."""
+def _find_clashes(base: _Side, ours: _Side, theirs: _Side) -> list[Clash] | None:
+    """Return the lines in which two changes of ``base`` conflict: None without a conflict, and no lines if
+    one side is no text. Both differ from ``base`` and from each other. Nothing is predicted of texts that are
+    too long to merge."""
     if base.is_large or ours.is_large or theirs.is_large:
-        return False
+        return None
     if ours.text is None or theirs.text is None or base.digest:
-        return True
-    return merge_texts(base.text or "", ours.text, theirs.text) is None
+        return []
+    return find_clashes(base.text or "", ours.text, theirs.text) or None
 
 
 def _side_of(data: bytes | None) -> _Side:
@@ -259,6 +335,10 @@ def _side_of_text(text: str) -> _Side:
     if len(text) <= _MAX_CHARACTERS:
         return _Side(text)
     return _Side(digest=sha256(text.encode()).hexdigest(), is_large=True)
+
+
+def _storable(name: str) -> str:
+    return escape_unstorable(name, MAX_PATH_BYTES)
 
 
 def _name(row: Row) -> str:

@@ -19,15 +19,19 @@ from watchroom.features.trees.git import GitTree
 from watchroom.features.trees.line_rules import UNKNOWN, FileChanges
 from watchroom.features.trees.place import TREE_FILE
 from watchroom.features.trees.rows import (
+    ADD_TREE,
     BASELINE,
     REPO,
+    SETUP_TREE,
     TREE,
     Tree,
+    read_setup,
     read_tree,
     repo_path,
     split_repo_path,
 )
-from watchroom.features.trees.view import GIT_AUTHOR, NO_AGENTS, Author, author_of, join_authors
+from watchroom.features.trees.tree_states import Word, list_places
+from watchroom.features.trees.view import GIT_AUTHOR, NO_AGENTS, Author, author_of, is_linked, join_authors
 from watchroom.kernel.journal import Journal, RowFilter
 from watchroom.kernel.rules.details import get_ints
 from watchroom.kernel.rules.file_versions import is_text, unescape_path
@@ -152,6 +156,26 @@ class TreeReader:
             agents = {change.author.actor for file in changed for change in file.authors}
             found.append(TreeState(tree, tuple(sorted(agents - {*NO_AGENTS})), len(changed)))
         return found
+
+    def read_words(self) -> dict[str, tuple[Word, ...]]:
+        """Return what is unusual about each tree on this machine, by its id. Trees whose folder is gone are
+        included."""
+        trees = [
+            read_tree(row.path, self._journal.content(row.seq) or "") for row in self._journal.heads(TREE)
+        ]
+        shared = {_common_folder(each) for each in trees if each.folder}
+        places = [place for each in shared if os.path.isdir(each) for place in list_places(each)]
+        return {
+            place.id: (*place.words, *(("setup_failed",) if self._has_failed_setup(place.id) else ()))
+            for place in places
+            if place.id
+        }
+
+    def _has_failed_setup(self, tree: str) -> bool:
+        added = (row for row in self._journal.history(TREE, tree) if row.tool == ADD_TREE)
+        row = next(added, None)
+        note = self._journal.last_note(TREE, tree, row.actor, SETUP_TREE) if row is not None else None
+        return note is not None and read_setup(note).status != 0
 
     def _list_open(self) -> list[tuple[Tree, GitTree]]:
         found = []
@@ -305,6 +329,11 @@ def attribute_lines(versions: Sequence[tuple[Row, str | None]]) -> list[Row]:
 def _file_line(line: str, row: Row, is_committed: bool) -> FileLine:
     brought = None if row.tool == BASELINE else row
     return FileLine(line.removesuffix("\n"), author_of(row), brought, is_committed)
+
+
+def _common_folder(tree: Tree) -> str:
+    """Return the git folder that ``tree`` shares with the other trees of its repository."""
+    return os.path.dirname(os.path.dirname(tree.git)) if is_linked(tree) else tree.git
 
 
 def _name_of(row: Row) -> str:

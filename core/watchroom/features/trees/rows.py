@@ -270,10 +270,12 @@ class Prediction(NamedTuple):
 
     - ``trees``: the ids of the trees, in alphabetical order.
     - ``paths``: the files, in alphabetical order; none if the trees can be merged.
+    - ``names``: the branches of the trees, or their commits if HEAD is detached.
     """
 
     trees: tuple[str, str]
     paths: tuple[str, ...]
+    names: tuple[str, str] = ("", "")
 
     @property
     def detail(self) -> dict[str, Json]:
@@ -281,13 +283,15 @@ class Prediction(NamedTuple):
         return {
             "with": self.trees[1],
             "paths": [escape_unstorable(each, MAX_PATH_BYTES) for each in self.paths],
+            "names": [escape_unstorable(each) for each in self.names],
         }
 
 
 def read_prediction(row: Row) -> Prediction:
     """Return the prediction of ``row``, a note with the tool `PREDICT`."""
-    paths = tuple(each for each in get_list(row.detail, "paths") if isinstance(each, str))
-    return Prediction((row.path, get_text(row.detail, "with")), paths)
+    names = (*_get_texts(row.detail, "names"), "", "")
+    paths = _get_texts(row.detail, "paths")
+    return Prediction((row.path, get_text(row.detail, "with")), paths, (names[0], names[1]))
 
 
 def repo_path(tree: str, path: str) -> str:

@@ -23,6 +23,7 @@ class TreeSettings(NamedTuple):
     - ``folder``: the folder of the trees, relative to the main working tree. Default: the repository's folder
       with the suffix ``.trees``, beside it.
     - ``setup``: a command of the shell that is run in a new tree; empty for none.
+    - ``check``: a command of the shell that must succeed in a merge before a tree lands; empty for none.
     - ``ports``: the number of ports that a tree gets, default 10; 0 for none.
     - ``first_port``: the lowest port of all trees, default 20000.
     - ``linked``: ignored folders that are linked into a tree instead of copied, such as ``node_modules``.
@@ -34,6 +35,7 @@ class TreeSettings(NamedTuple):
 
     folder: str = ""
     setup: str = ""
+    check: str = ""
     ports: int = 10
     first_port: int = 20_000
     linked: tuple[str, ...] = ()

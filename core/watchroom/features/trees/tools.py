@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field
@@ -19,9 +20,11 @@ from watchroom.features.trees.rows import COMMIT_AGENT, LAND, PULL_REQUEST, TREE
 from watchroom.kernel.tools.context import ToolContext
 from watchroom.kernel.tools.models import FrozenModel, Message, Name, ParamsModel, ResultModel, Version
 from watchroom.kernel.tools.tool import Toolset
+from watchroom.texts import catalogue
 
 if TYPE_CHECKING:
     from watchroom.features.trees.commits import CommitPlan
+    from watchroom.features.trees.landing import LandingRecord
     from watchroom.features.trees.recorder import TreeRecorder
 
 TOOLS: Final = Toolset(TREE, audience="people")
@@ -139,16 +142,19 @@ class LandTreeResult(ResultModel):
     paths: list[str]
     status: int | None
     output: str
+    settled: list[str]
 
 
 @tool(LAND, path=("tree",))
 def land_tree(context: ToolContext, params: LandTreeParams) -> LandTreeResult:
-    """Land a tree for the person of ``context``. Raises `TreeGone`, `UncommittedWork`, `TargetChanged`,
+    """Land a tree for the person of ``context``. If it does not land, send its agents a message. Raises
+    `TreeGone`, `UncommittedWork`, `TargetChanged`,
     `InvalidTarget`, `GitBusy`, `GitError`."""
     found = _find(context, params.tree)
     record = context.zones.landings.land(
         context.call, found, params.into, check=params.check or (), linked=LINKED
     )
+    _report_landing(context, found, record)
     return LandTreeResult(
         state=record.state,
         into=record.into,
@@ -156,6 +162,7 @@ def land_tree(context: ToolContext, params: LandTreeParams) -> LandTreeResult:
         paths=[*record.paths][:_MAX_LISTED],
         status=record.status,
         output=record.output,
+        settled=[*record.settled][:_MAX_LISTED],
     )
 
 
@@ -232,6 +239,23 @@ def open_pull_request(context: ToolContext, params: OpenPullRequestParams) -> Op
         compare=plan.compare,
         reason=record.reason,
     )
+
+
+def _report_landing(context: ToolContext, tree: TreeRecorder, record: LandingRecord) -> None:
+    """Send the agents of ``tree`` a message if it did not land. The same text is sent once."""
+    # Slow to load.
+    from watchroom.features.trees.landing_messages import say_landing
+
+    zones, state = context.zones, tree.git.read_state()
+    texts = catalogue(zones.registry.current().language)
+    said = say_landing(record, state.branch or state.head[:12], texts)
+    folders = zones.session_zone.find_folders() if said else {}
+    homes = {each: zones.trees.tree_at(each) for each in {*folders.values()}}
+    for agent, folder in folders.items():
+        home = homes[folder]
+        if home is not None and home.id == tree.id:
+            digest = sha256(f"{state.head} {said}".encode("utf-8", "replace")).hexdigest()
+            zones.messages.notify(agent, said, key=f"{LAND} {tree.id} {digest}")
 
 
 class CommentLinesParams(ParamsModel):

@@ -85,13 +85,14 @@ def join_authors(authors: Iterable[Author]) -> Author:
 class TreeProjection:
     """The working trees. Takes their rows in order."""
 
-    DERIVED: ClassVar[Mapping[str, object]] = {"_changed": True, "_current": ()}
+    DERIVED: ClassVar[Mapping[str, object]] = {"_changed": True, "_current": (), "_predicted": None}
     """Attributes that a snapshot leaves out, each with its value after loading."""
 
     def __init__(self) -> None:
         self._trees: dict[str, Tree] = {}
         self._tries: Mapping[str, Row] = {}
-        self._predictions: Mapping[tuple[str, str], Prediction] = {}
+        self._predictions: Mapping[tuple[str, str], Row] = {}
+        self._predicted: Mapping[tuple[str, str], Prediction] | None = None
         self._changed = False
         self._current: tuple[Tree, ...] = ()
 
@@ -100,7 +101,8 @@ class TreeProjection:
         if row.tool == PREDICT and row.version is None:
             prediction = read_prediction(row)
             others = {key: each for key, each in self._predictions.items() if key != prediction.trees}
-            self._predictions = {**others, prediction.trees: prediction} if prediction.paths else others
+            self._predictions = {**others, prediction.trees: row} if prediction.paths else others
+            self._predicted = None
         if row.tool == TRY_AGENT and row.version is None:
             self._tries = {**self._tries, row.path: row}
         if row.version is not None:
@@ -116,7 +118,9 @@ class TreeProjection:
 
     def predictions(self) -> Mapping[tuple[str, str], Prediction]:
         """Return the pairs of trees that conflict. Return the same object if none changed."""
-        return self._predictions
+        if self._predicted is None:
+            self._predicted = {key: read_prediction(row) for key, row in self._predictions.items()}
+        return self._predicted
 
     def tries(self) -> Mapping[str, Row]:
         """Return the newest try of each tree, by the tree's id. Return the same object if there is no new

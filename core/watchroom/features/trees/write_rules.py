@@ -21,6 +21,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom.algorithms.merge import (
     BOM,
+    Region,
     build_regions,
     find_open_regions,
     join_regions,
@@ -325,9 +326,40 @@ def merge_texts(base: str, current: str, incoming: str) -> str | None:
     if max(len(base), len(current), len(incoming)) > MAX_MERGED_CHARACTERS:
         return None
     styles = merge_styles(base, current, incoming)
-    old, ours, theirs = (split_lines(styles.normalize(text)) for text in (base, current, incoming))
-    regions = build_regions((old, ours, theirs), diff_line_lists(old, ours), diff_line_lists(old, theirs))
+    regions = _merge_lines(styles.normalize(base), styles.normalize(current), styles.normalize(incoming))
     return None if find_open_regions(regions) else styles.apply(join_regions(regions))
+
+
+def _merge_lines(base: str, current: str, incoming: str) -> tuple[Region, ...]:
+    old, ours, theirs = (split_lines(text) for text in (base, current, incoming))
+    return build_regions((old, ours, theirs), diff_line_lists(old, ours), diff_line_lists(old, theirs))
+
+
+class Clash(NamedTuple):
+    """Lines that two texts changed differently.
+
+    - ``ours``, ``theirs``: the range in each text (from 0, ends excluded).
+    - ``our_text``, ``their_text``: these lines.
+    """
+
+    ours: tuple[int, int]
+    theirs: tuple[int, int]
+    our_text: str
+    their_text: str
+
+
+def find_clashes(base: str, ours: str, theirs: str) -> list[Clash]:
+    """Return the lines that conflict in a merge of two texts based on ``base``."""
+    styles = merge_styles(base, ours, theirs)
+    found: list[Clash] = []
+    at_ours = at_theirs = 0
+    for region in _merge_lines(styles.normalize(base), styles.normalize(ours), styles.normalize(theirs)):
+        end_ours, end_theirs = at_ours + len(region.current), at_theirs + len(region.incoming)
+        if region.is_open:
+            ranges = (at_ours, end_ours), (at_theirs, end_theirs)
+            found.append(Clash(*ranges, "".join(region.current), "".join(region.incoming)))
+        at_ours, at_theirs = end_ours, end_theirs
+    return found
 
 
 class LostLines(NamedTuple):

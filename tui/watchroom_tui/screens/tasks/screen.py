@@ -19,10 +19,11 @@ from watchroom.model import USER, Row
 
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import AgentTarget, SessionTarget, Target, TaskTarget, TreeTarget
-from watchroom_tui.dialogs.land import land_tree
+from watchroom_tui.dialogs.land import LandDialog
 from watchroom_tui.dialogs.row import RowDialog
 from watchroom_tui.dialogs.sandbox import SandboxDialog, sandbox_text
 from watchroom_tui.dialogs.task import TaskDialog
+from watchroom_tui.dialogs.tree import AddTreeDialog, remove_tree
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.task_tree import member_items, task_items
 from watchroom_tui.keys.actions import bindings
@@ -122,6 +123,7 @@ class TasksScreen(BaseScreen):
     def show_time(self) -> None:
         if self.dashboard.is_live:
             self.command_pane.follow_the_clock()
+            self.trees_pane.follow_the_clock()
 
     @property
     def selected_task(self) -> TaskView | None:
@@ -257,6 +259,10 @@ class TasksScreen(BaseScreen):
             self._wanted = target
             self.front(self.tasks)
             self.show_model(self.dashboard.model)
+        elif isinstance(target, TreeTarget):
+            self.show_model(self.dashboard.model)
+            self.front(self.trees)
+            self.trees.move_to(target.id)
         else:
             super().go_to(target)
 
@@ -292,8 +298,16 @@ class TasksScreen(BaseScreen):
         message = self.messages.item
         if self.focused is self.messages and message is not None:
             return self.find_need(["message"], message.sender) if message.receiver == USER else None
+        if self.focused is self.trees:
+            return self._find_prediction()
         member = self.members.item.member.id if self.members.item else None
         return self.find_agent_need(NEEDS_OF_AN_AGENT, member)
+
+    def _find_prediction(self) -> Need | None:
+        """Return the need about a predicted conflict of the tree under the cursor."""
+        tree = self.trees.item.tree.id if self.trees.item is not None else ""
+        needs = (need for need in self.dashboard.needs if need.kind == "predicted")
+        return next((need for need in needs if tree in need.key.split()), None)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "sandbox":
@@ -301,8 +315,13 @@ class TasksScreen(BaseScreen):
         if action == "task_detail":
             return self.selected_task is not None
         if action == "land_tree":
-            tree = self.trees.item.tree if self.trees.item is not None else None
-            return self.focused is self.trees and tree is not None and is_linked(tree)
+            return self.focused is self.trees and bool(self.trees_pane.chosen)
+        if action == "mark_tree":
+            return self.focused is self.trees and self.trees.item is not None
+        if action == "add_tree":
+            return self.focused is self.trees and self.trees.item is not None
+        if action == "end" and self.focused is self.trees:
+            return self.trees.item is not None and is_linked(self.trees.item.tree)
         if action == "end" and self.focused is self.tasks:
             return self.selected_task is not None and self.selected_task.ended is None
         if action == "end":
@@ -344,16 +363,45 @@ class TasksScreen(BaseScreen):
             self.dashboard.show_message(self.dashboard.texts("tasks.nobody"), "warning")
 
     def action_land_tree(self) -> None:
-        """Land the working tree under the cursor."""
-        if self.trees.item is not None:
-            self.land(self.trees.item.tree)
+        """Land the marked working trees, else the tree under the cursor."""
+        self.land(self.trees_pane.chosen)
 
-    @work(exclusive=True, group="land")
-    async def land(self, tree: Tree) -> None:
-        await land_tree(self.dashboard, tree)
+    @work(group="land")
+    async def land(self, trees: Sequence[Tree]) -> None:
+        """Ask for the target and the check, and land ``trees``. Others that wait or land come first."""
+        orders = await self.dashboard.push_screen_wait(LandDialog(trees)) if trees else None
+        if not orders:
+            return
+        pane = self.trees_pane
+        pane.clear_marks()
+        pane.queue.add(orders)
+        if not pane.queue.is_running:
+            await pane.queue.run()
+
+    def action_mark_tree(self) -> None:
+        """Mark the working tree under the cursor, or remove its mark."""
+        self.trees_pane.flip_mark()
+
+    @work(exclusive=True, group="add-tree")
+    async def action_add_tree(self) -> None:
+        """Add a working tree, with a branch that begins at the tree under the cursor."""
+        item, workspace = self.trees.item, await self.dashboard.wait_for_workspace()
+        if workspace is None:
+            self.dashboard.explain_read_only()
+        elif item is not None:
+            await self.dashboard.push_screen_wait(AddTreeDialog(workspace, item.tree))
+
+    @work(exclusive=True, group="remove-tree")
+    async def remove_tree(self, tree: Tree) -> None:
+        await remove_tree(self.dashboard, tree)
 
     def action_end(self) -> None:
-        """End the task if its list has the focus, else end the agent under the cursor."""
+        """Remove the working tree or end the task if its list has the focus, else end the agent under the
+        cursor."""
+        if self.focused is self.trees:
+            if self.trees.item is not None:
+                self.remove_tree(self.trees.item.tree)
+            return
         actions, task, item = AgentActions(self.dashboard), self.selected_task, self.members.item
         if task is not None and self.focused is self.tasks:
             actions.cancel_task(task)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
@@ -20,17 +21,25 @@ from watchroom_tui.formatters.tree_changes import branch_text
 from watchroom_tui.keys.actions import Scope
 from watchroom_tui.presentation.localization import texts_of
 from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.services.landing_queue import LandingQueue, QueuePlace
 from watchroom_tui.widgets.item_list import ItemList
 
 if TYPE_CHECKING:
     # Not imported at run time: the git code is slow to load.
     from watchroom.features.trees.reads import TreeReader
     from watchroom.features.trees.standing import Standing
+    from watchroom.features.trees.tree_states import Word
     from watchroom.kernel.journal import Journal
 
 _PAUSE: Final = 0.2
 """Minimum number of seconds between two reads of the trees while new rows arrive."""
 _PAUSE_AFTER_ERROR: Final = 2.0
+_WORDS_SECONDS: Final = 5.0
+"""Seconds between two reads of the states of the trees. Git changes them without a row."""
+ALL_FROM: Final = 110
+"""Minimum width in columns of a list that shows the folders of the trees, and a word for each state."""
+_BROKEN: Final[tuple[Word, ...]] = ("gone", "replaced", "branch_deleted", "incomplete", "setup_failed")
+"""The words for trees in which nobody can work as they are."""
 
 
 class TreeDetails(NamedTuple):
@@ -52,12 +61,18 @@ class TreeItem(NamedTuple):
     - ``details``: the details of the tree, None until they are read.
     - ``tried``: the newest try of the tree's work.
     - ``conflicts``: the trees with a predicted conflict, each with the number of files.
+    - ``mark``: the place among the marked trees, from 1; 0 if it is not marked.
+    - ``place``: the place in the queue of landings, None if it does not wait.
+    - ``words``: what is unusual about the tree.
     """
 
     tree: Tree
     details: TreeDetails | None
     tried: Row | None
     conflicts: tuple[tuple[Tree, int], ...] = ()
+    mark: int = 0
+    place: QueuePlace | None = None
+    words: tuple[Word, ...] = ()
 
 
 class TreeList(ItemList[TreeItem]):
@@ -66,12 +81,13 @@ class TreeList(ItemList[TreeItem]):
     SCOPES: ClassVar[tuple[Scope, ...]] = ("list",)
     COLUMNS: ClassVar = (
         Column(least=12, most=40, cut="middle"),
+        Column(least=5, most=30),
         Column(least=8),
         Column(least=6),
         Column(least=8, align="right"),
-        Column(least=4, most=24, optional=True),
+        Column(least=8, most=24),
         Column(least=6),
-        Column(least=10, cut="middle", grows=True, optional=True),
+        Column(least=10, cut="middle", grows=True, from_width=ALL_FROM),
     )
 
     def item_key(self, item: TreeItem) -> Hashable:
@@ -82,14 +98,32 @@ class TreeList(ItemList[TreeItem]):
         changed = "" if details is None else texts("changes.files", count=details.changed)
         has_changes = details is not None and details.changed
         return (
-            [Span(" "), Span(branch_text(item.tree), "strong")],
+            [Span(f"{item.mark} " if item.mark else " ", "accent"), Span(branch_text(item.tree), "strong")],
+            self._state_line(item),
             _names(details.agents) if details is not None else (),
             _standing_line(details.standing) if details is not None else (),
             [Span(changed, "" if has_changes else "dim")],
             _conflict_line(item.conflicts),
-            self._check_line(item.tried),
+            self._check_line(item.tried) if item.place is None else self._place_line(item.place),
             [Span(sanitize(item.tree.folder), "dim")],
         )
+
+    def _state_line(self, item: TreeItem) -> Line:
+        """Return the words for the state of the tree. In a wide list every tree has one."""
+        texts, words = texts_of(self), item.words
+        if words:
+            style = "error" if any(each in _BROKEN for each in words) else "warning"
+            return [Span(", ".join(texts(f"cli.tree.state.{each}") for each in words), style)]
+        if self.content_area.width < ALL_FROM:
+            return ()
+        return [Span(texts(f"cli.tree.state.{'ready' if is_linked(item.tree) else 'main'}"), "dim")]
+
+    def _place_line(self, place: QueuePlace) -> Line:
+        """Return the place in the queue of landings, e.g. ``⧗ 2/3``."""
+        text = f"{place.number}/{place.of}"
+        if not place.is_landing:
+            return [Span(f"⧗ {text}", "dim")]
+        return [Span(f"● {text} {texts_of(self)('land.lands')}", "accent")]
 
     def _check_line(self, tried: Row | None) -> Line:
         """Return the outcome and the age of the newest try."""
@@ -143,8 +177,41 @@ class TreesPane:
         self._trees = trees
         self._reader: TreeReader | None = None
         self._details: Mapping[str, TreeDetails] = {}
+        self._words: Mapping[str, tuple[Word, ...]] = {}
+        self._words_due = 0.0
         self._seen: object = None
         self._is_loading = False
+        self.queue = LandingQueue(self._app, self.redraw)
+        self._marked: list[str] = []
+        """The ids of the marked trees, in the order in which they were marked."""
+
+    def redraw(self) -> None:
+        """Show the marks and the queue."""
+        self.show(self._app.model)
+
+    def flip_mark(self) -> None:
+        """Mark the tree under the cursor to land, or remove its mark."""
+        item = self._trees.item
+        if item is None or not is_linked(item.tree):
+            return
+        if item.tree.id in self._marked:
+            self._marked.remove(item.tree.id)
+        else:
+            self._marked.append(item.tree.id)
+        self.redraw()
+
+    def clear_marks(self) -> None:
+        """Remove all marks."""
+        self._marked.clear()
+        self.redraw()
+
+    @property
+    def chosen(self) -> list[Tree]:
+        """The marked trees in the order of their marks, else the tree under the cursor."""
+        known = {each.tree.id: each.tree for each in self._trees.items}
+        marked = [known[each] for each in self._marked if each in known]
+        item = self._trees.item
+        return marked or ([item.tree] if item is not None and is_linked(item.tree) else [])
 
     def show(self, model: Model) -> None:
         """Update the list for ``model``. It is empty for an earlier moment, which has no trees on disk."""
@@ -164,7 +231,30 @@ class TreesPane:
             for pair, prediction in sorted(model.predictions.items())
             if tree.id in pair and (other := pair[pair[0] == tree.id]) in known
         )
-        return TreeItem(tree, self._details.get(tree.id), model.tries.get(tree.id), conflicts)
+        mark = self._marked.index(tree.id) + 1 if tree.id in self._marked else 0
+        place = self.queue.places().get(tree.id)
+        details, tried = self._details.get(tree.id), model.tries.get(tree.id)
+        words = self._words.get(tree.id, ())
+        return TreeItem(tree, details, tried, conflicts, mark, place, words)
+
+    def follow_the_clock(self) -> None:
+        """Read the states of the trees again if that is due."""
+        if self._trees.items and time.monotonic() >= self._words_due:
+            self._words_due = time.monotonic() + _WORDS_SECONDS
+            self._screen.run_worker(self._load_words(), group="tree-words", exclusive=True)
+
+    async def _load_words(self) -> None:
+        try:
+            words = await asyncio.to_thread(self._read_words, self._app.journal)
+        except (WatchroomError, OSError):
+            # Git is busy, or the journal's server does not answer. The header reports the latter.
+            return
+        if words != self._words:
+            self._words = words
+            self.redraw()
+
+    def _read_words(self, journal: Journal) -> Mapping[str, tuple[Word, ...]]:
+        return self._open_reader(journal).read_words()
 
     async def _load(self) -> None:
         """Read the details. Repeat while the model changes."""
@@ -186,14 +276,18 @@ class TreesPane:
 
     def _read(self, journal: Journal) -> dict[str, TreeDetails]:
         # Imported late: the git code is slow to load.
-        from watchroom.features.trees.reads import TreeReader
         from watchroom.features.trees.standing import read_standing
 
-        if self._reader is None:
-            self._reader = TreeReader(journal)
-        states = self._reader.describe_trees()
+        states = self._open_reader(journal).describe_trees()
         trees = [each.tree for each in states]
         return {
             each.tree.id: TreeDetails(each.agents, each.changed, read_standing(each.tree, trees))
             for each in states
         }
+
+    def _open_reader(self, journal: Journal) -> TreeReader:
+        from watchroom.features.trees.reads import TreeReader
+
+        if self._reader is None:
+            self._reader = TreeReader(journal)
+        return self._reader
