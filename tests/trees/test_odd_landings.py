@@ -226,3 +226,64 @@ def test_hooks_are_not_run(
     assert land(kept, work, check=["true"], cache=str(tmp_path / "cache")).state == "landed"
     assert not mark.exists()
     assert status(repository.folder) == ""
+
+
+# What git compares
+
+
+def test_files_with_new_times_are_written(kept: Workspace, repository: Repository, work: Tree) -> None:
+    work.commit(a__txt=TEXT + "six\n", b__txt=None)
+    for name in ("a.txt", "b.txt"):
+        os.utime(repository.folder / name, (1, 1))
+    record = land(kept, work)
+    assert (record.state, record.paths) == ("landed", ())
+    assert texts(repository.folder) == texts(work.folder)
+    assert status(repository.folder) == ""
+
+
+@pytest.mark.parametrize("mark", ["--assume-unchanged", "--skip-worktree"])
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_files_that_git_overlooks_are_not_overwritten(
+    kept: Workspace, repository: Repository, work: Tree, mark: str, is_changed: bool
+) -> None:
+    work.commit(a__txt=TEXT + "six\n")
+    repository.git("update-index", mark, "a.txt")
+    if not is_changed:
+        assert land(kept, work).state == "landed"
+        assert repository.read("a.txt") == TEXT + "six\n"
+        return
+    repository.write("a.txt", "by hand\n")
+    with pytest.raises(TargetChanged, match=r"a\.txt"):
+        land(kept, work)
+    assert repository.read("a.txt") == "by hand\n"
+
+
+def test_a_staged_file_in_the_place_of_a_new_folder_is_in_the_way(
+    kept: Workspace, repository: Repository, work: Tree
+) -> None:
+    (work.folder / "new").mkdir()
+    (work.folder / "new" / "inner.txt").write_text("work\n")
+    work.commit()
+    repository.write("new", "staged\n")
+    repository.git("add", "new")
+    (repository.folder / "new").unlink()
+    before = everything(repository, work)
+    with pytest.raises(TargetChanged, match="new"):
+        land(kept, work)
+    assert everything(repository, work) == before
+
+
+def test_a_sparse_checkout_gets_no_more_files(kept: Workspace, repository: Repository, work: Tree) -> None:
+    repository.commit(**{"in/x__txt": "x\n", "out/y__txt": "y\n"})
+    git(work.folder, "merge", "--quiet", "main")
+    repository.git("sparse-checkout", "set", "in")
+    assert not (repository.folder / "out").exists()
+    for name in ("in/x.txt", "out/y.txt", "out/new.txt"):
+        (work.folder / name).write_text("by work\n")
+    work.commit()
+    record = land(kept, work)
+    assert (record.state, record.paths) == ("landed", ())
+    assert repository.read("in/x.txt") == "by work\n"
+    assert not (repository.folder / "out").exists()
+    assert status(repository.folder) == ""
+    assert repository.git("rev-parse", "main^{tree}") == git(work.folder, "rev-parse", "HEAD^{tree}")
