@@ -114,6 +114,18 @@ def test_an_agents_write_shows_a_conflict_within_a_second(
     assert time.monotonic() - began < 1.0
 
 
+def test_no_git_is_started_after_a_write(
+    kept: Workspace, repository: Repository, work: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a.txt", "b.txt"):
+        repository.write(name, "by main\n")
+    (work.folder / "a.txt").write_text("by work\n")
+    assert predicted(kept) == {("project", "work"): ("a.txt",)}
+    monkeypatch.setenv("PATH", str(repository.folder))
+    (work.folder / "b.txt").write_text("by work\n")
+    assert predicted(kept) == {("project", "work"): ("a.txt", "b.txt")}
+
+
 @pytest.mark.real
 def test_predicted_files_are_those_that_git_cannot_merge(tmp_path: Path) -> None:
     dice = Random(seed(5))
