@@ -551,6 +551,8 @@ def parse_lfs_pointer(data: bytes) -> Blob | None:
 def _locate(folder: str, asked: Sequence[str]) -> list[str] | None:
     """Return the output lines of ``git rev-parse``; None if ``folder`` is not in a repository or a working
     tree."""
+    if not os.path.isdir(folder):
+        return None
     done = run_git(("rev-parse", *asked), folder=folder, accepted=None)
     if done.status:
         known = (b"not a git repository", b"must be run in a work tree")

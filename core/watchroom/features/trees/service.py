@@ -150,6 +150,9 @@ class Trees:
                 git = GitTree.find(folder)
                 if git is None:
                     raise FileNotFoundError(folder)
+                if git.common != os.path.realpath(self.common):
+                    # Another repository is in the place of a tree that was removed by hand.
+                    return None
                 if is_trial(git):
                     self._trials.add(folder)
                     return None
