@@ -106,6 +106,9 @@ class ConflictPreview:
     def update(self) -> None:
         """Merge what was written since the last call, and some pairs of trees whose HEAD has moved. Record
         what changed. Schedule another call if pairs are left."""
+        if not self._trees.is_open:
+            # The last rows are recorded while the workspace closes.
+            return
         with self._updating:
             with self._lock:
                 written, self._written = self._written, set()
