@@ -23,6 +23,7 @@ from watchroom.errors import GitBusy, InvalidTarget, TargetChanged, UncommittedW
 from watchroom.features.trees.landing import LandingRecord, read_landing
 from watchroom.features.trees.recorder import TreeRecorder
 from watchroom.features.trees.rows import LAND, REPO
+from watchroom.features.trees.trials import trials_folder
 from watchroom.kernel.call_context import CallContext
 
 DANA: Final = CallContext("human:dana")
@@ -258,6 +259,19 @@ def test_a_failed_check_changes_nothing(
     assert (record.state, record.status, record.output) == ("check_failed", 3, "2 of 41 failed\n")
     repository.git("worktree", "prune")
     assert everything(repository, work) == before
+
+
+def test_a_copy_for_checks_is_no_tree_while_it_is_made(
+    kept: Workspace, repository: Repository, work: Tree, tmp_path: Path
+) -> None:
+    """A process that is killed after git has made the copy has not marked it."""
+    head = work.commit(a__txt="work\n")
+    cache = str(tmp_path / "cache")
+    copy = Path(trials_folder(recorder(kept, work).git, cache)) / "0"
+    repository.git("worktree", "add", "--quiet", "--detach", "--no-checkout", str(copy), head)
+    assert {each.git.folder for each in kept.trees.all()} == {str(repository.folder), str(work.folder)}
+    assert len(kept.own_trees.list_trees()) == 2
+    assert land(kept, work, check=["grep", "work", "a.txt"], cache=cache).state == "landed"
 
 
 def test_a_branch_that_moves_during_the_check_is_merged_again(

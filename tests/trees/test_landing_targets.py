@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
+from typing import Final
 
 import pytest
 from trees.git_repo import git
@@ -151,3 +154,52 @@ def test_a_check_may_print_a_lot(kept: Workspace, repository: Repository, work: 
     assert record.state == "landed"
     assert len(record.output) <= 64 * 1024
     assert record.output.endswith("xend\n")
+
+
+# Two landings at once
+
+LANDING: Final = """
+import sys
+from watchroom import Workspace
+from watchroom.errors import WatchroomError
+from watchroom.kernel.call_context import CallContext
+root, cache, folder = sys.argv[1:]
+with Workspace.open(root) as workspace:
+    tree = next(each for each in workspace.trees.all() if each.git.folder == folder)
+    sys.stdin.readline()
+    try:
+        check = ["sleep", "0.3"]
+        print(workspace.landings.land(CallContext("human:dana"), tree, check=check, cache=cache).state)
+    except WatchroomError as error:
+        print(error.message())
+"""
+
+
+def test_two_landings_at_the_same_moment(kept: Workspace, repository: Repository, tmp_path: Path) -> None:
+    trees = [Tree(repository, name) for name in ("first", "second")]
+    for tree in trees:
+        tree.commit(**{f"{tree.name}__txt": "new\n"})
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", LANDING, str(repository.root), str(tmp_path / "cache"), str(each.folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for each in trees
+    ]
+    said = []
+    for each in running:
+        assert each.stdin is not None
+        each.stdin.write("\n")
+        each.stdin.flush()
+    for each in running:
+        said.append(each.communicate(timeout=60)[0].strip())
+        assert each.returncode == 0
+    landed = [tree for tree, state in zip(trees, said, strict=True) if state == "landed"]
+    refused = [state for state in said if state != "landed"]
+    assert landed
+    assert all("another landing is running" in each for each in refused)
+    assert {f"{each.name}.txt" for each in landed} == texts(repository.folder).keys() - {"a.txt", "b.txt"}
+    assert status(repository.folder) == ""
+    git(repository.folder, "fsck", "--strict")
