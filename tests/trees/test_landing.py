@@ -589,9 +589,9 @@ def others(state: Sequence[object]) -> list[str]:
 def settle_all(workspace: Workspace, tree: Tree, record: LandingRecord, clone: Path) -> bool:
     """Settle all conflicts with the same texts in Watchroom and in the merge of ``clone``. Return False if
     one has no lines."""
-    paths = {name: conflict_path(workspace, tree, name) for name in record.paths}
-    if any(workspace.journal.head(REPO, path) is None for path in paths.values()):
+    if workspace.landings.plan(recorder(workspace, tree)).others:
         return False
+    paths = {name: conflict_path(workspace, tree, name) for name in record.paths}
     for name, path in paths.items():
         text = f"settled {name} with {workspace.journal.last_seq()}\n"
         assert resolve(workspace, path, text)["success"]
