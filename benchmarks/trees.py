@@ -1,4 +1,4 @@
-"""The cost of recording in a repository of 10,000 files: ``python trees.py``."""
+"""The cost of recording, and of predicted conflicts, in a repository of 10,000 files: ``python trees.py``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+import tree_conflicts
 from measure import Measure, middle, scratch, table
 from watchroom import Workspace
 from watchroom.features.trees.recorder import TreeRecorder
@@ -24,7 +25,11 @@ _REST_SECONDS: Final = 5.0
 
 
 def measure() -> list[Measure]:
-    """Measure one repository."""
+    """Measure one repository, and then five trees of another."""
+    return [*_measure_recording(), *tree_conflicts.measure()]
+
+
+def _measure_recording() -> list[Measure]:
     with scratch() as place:
         folder = Path(place) / "project"
         _make_repository(folder)

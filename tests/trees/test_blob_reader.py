@@ -50,6 +50,18 @@ def test_contents_of_all_kinds_are_read_again_and_again(tree: GitTree, reader: B
         assert reader.read(tree.list_index()) == {**FILES, "b.txt": b"b\n", "link": b"a.txt"}
 
 
+def test_files_of_a_commit_are_read(repository: Repository, tree: GitTree, reader: BlobReader) -> None:
+    first = repository.git("rev-parse", "HEAD")
+    repository.commit(a__txt="changed\n", **{"x blob": "x\n"})
+    names = [*FILES, "b.txt", "link", "deep", "nowhere", "x blob", "x blob 1"]
+    expected = {**dict.fromkeys(names), **FILES, "b.txt": b"b\n", "link": b"a.txt"}
+    for _ in range(2):
+        assert reader.read_commit(first, names) == expected
+    second = repository.git("rev-parse", "HEAD")
+    assert reader.read_commit(second, ["a.txt", "x blob"]) == {"a.txt": b"changed\n", "x blob": b"x\n"}
+    assert reader.read_commit("0" * 40, ["a.txt"]) == {"a.txt": None}
+
+
 def test_the_processes_stay_until_they_are_closed(tree: GitTree, reader: BlobReader) -> None:
     before = children()
     entries = {"a.txt": tree.list_index()["a.txt"]}

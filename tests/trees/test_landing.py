@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 from cli.running import Captured, printed, run
-from effort import rounds, seed
+from effort import seeds
 from trees.git_repo import git
 from trees.git_repository import Repository
 from trees.tree_client import ScriptedClient
@@ -24,6 +24,7 @@ from watchroom.errors import GitBusy, InvalidTarget, TargetChanged, UncommittedW
 from watchroom.features.trees.landing import LandingRecord, read_landing
 from watchroom.features.trees.recorder import TreeRecorder
 from watchroom.features.trees.rows import LAND, REPO
+from watchroom.features.trees.trials import trials_folder
 from watchroom.kernel.call_context import CallContext
 
 DANA: Final = CallContext("human:dana")
@@ -259,6 +260,19 @@ def test_a_failed_check_changes_nothing(
     assert (record.state, record.status, record.output) == ("check_failed", 3, "2 of 41 failed\n")
     repository.git("worktree", "prune")
     assert everything(repository, work) == before
+
+
+def test_a_copy_for_checks_is_no_tree_while_it_is_made(
+    kept: Workspace, repository: Repository, work: Tree, tmp_path: Path
+) -> None:
+    """A process that is killed after git has made the copy has not marked it."""
+    head = work.commit(a__txt="work\n")
+    cache = str(tmp_path / "cache")
+    copy = Path(trials_folder(recorder(kept, work).git, cache)) / "0"
+    repository.git("worktree", "add", "--quiet", "--detach", "--no-checkout", str(copy), head)
+    assert {each.git.folder for each in kept.trees.all()} == {str(repository.folder), str(work.folder)}
+    assert len(kept.own_trees.list_trees()) == 2
+    assert land(kept, work, check=["grep", "work", "a.txt"], cache=cache).state == "landed"
 
 
 def test_a_branch_that_moves_during_the_check_is_merged_again(
@@ -571,32 +585,38 @@ def write_files(folder: Path, files: Mapping[str, Sequence[str]]) -> None:
 
 
 @pytest.mark.real
-def test_a_landed_tree_is_what_git_merges(tmp_path: Path) -> None:
-    dice = Random(seed(3))
-    landed = 0
-    for number in range(rounds(12, 300)):
-        repository = Repository(tmp_path / f"{number}" / "project")
-        files = {f"f{n}.txt": [f"{n} line {line}" for line in range(12)] for n in range(4)}
-        write_files(repository.folder, files)
-        repository.commit()
-        trees = [Tree(repository, name) for name in ("x", "y", "z")]
-        sides = {each.name: {name: [*lines] for name, lines in files.items()} for each in trees}
-        with Workspace.open(repository.root) as workspace:
-            assert workspace.keep()
-            for _ in range(6):
-                tree = dice.choice(trees)
-                random_files(dice, sides[tree.name], tree.name)
-                write_files(tree.folder, sides[tree.name])
-                git(tree.folder, "add", "--all")
-                git(tree.folder, "commit", "--quiet", "--allow-empty", "--message", "work")
-                landed += land_as_git(workspace, repository, tree, trees, tmp_path / f"{number}" / "git")
-    assert landed
+@pytest.mark.parametrize("number", seeds(12, 300))
+def test_a_landed_tree_is_what_git_merges(tmp_path: Path, number: int) -> None:
+    dice = Random(number)
+    repository = Repository(tmp_path / "project")
+    files = {f"f{n}.txt": [f"{n} line {line}" for line in range(12)] for n in range(4)}
+    write_files(repository.folder, files)
+    repository.commit()
+    trees = [Tree(repository, name) for name in ("x", "y", "z")]
+    sides = {each.name: {name: [*lines] for name, lines in files.items()} for each in trees}
+    with Workspace.open(repository.root) as workspace:
+        assert workspace.keep()
+        for _ in range(6):
+            tree = dice.choice(trees)
+            random_files(dice, sides[tree.name], tree.name)
+            write_files(tree.folder, sides[tree.name])
+            git(tree.folder, "add", "--all")
+            git(tree.folder, "commit", "--quiet", "--allow-empty", "--message", "work")
+            land_as_git(workspace, repository, tree, trees, tmp_path / "git", dice.random() < 0.5)
+        assert workspace.verify() == []
+    git(repository.folder, "fsck", "--strict")
 
 
 def land_as_git(
-    workspace: Workspace, repository: Repository, tree: Tree, trees: Sequence[Tree], clone: Path
-) -> bool:
-    """Land ``tree``, and compare the result with that of ``git merge``. Return whether it has landed."""
+    workspace: Workspace,
+    repository: Repository,
+    tree: Tree,
+    trees: Sequence[Tree],
+    clone: Path,
+    settles: bool,
+) -> None:
+    """Land ``tree``, and compare the result with that of ``git merge``. ``settles``: a person settles the
+    conflicts that have lines, in both."""
     before = everything(repository, *trees)
     git(repository.folder, "clone", "--quiet", str(repository.folder), str(clone))
     try:
@@ -606,18 +626,43 @@ def land_as_git(
             merge, env={**os.environ, "HOME": str(clone)}, capture_output=True, text=True, check=False
         )
         record = land(workspace, tree)
-        if done.returncode:
-            assert record.state == "conflict"
+        if done.returncode and record.state == "conflict":
             assert everything(repository, *trees) == before
-            return False
+            if not settles or not settle_all(workspace, tree, record, clone):
+                return
+            record = land(workspace, tree)
+        elif done.returncode:
+            # What a person settled earlier counts again. Git knows nothing of it.
+            assert record.state == "landed"
+            return
         assert record.state in ("landed", "up_to_date")
         assert repository.git("rev-parse", "HEAD^{tree}") == git(clone, "rev-parse", "HEAD^{tree}")
         assert status(repository.folder) == ""
         after = everything(repository, *trees)
         assert after[2:] == before[2:], "other trees are as they were"
-        return record.state == "landed"
+        assert others(after) == others(before), "other refs are as they were"
     finally:
         subprocess.run(["rm", "-rf", str(clone)], check=True)
+
+
+def others(state: Sequence[object]) -> list[str]:
+    """Return the refs in ``state`` except the target."""
+    return [each for each in str(state[0]).splitlines() if not each.endswith("refs/heads/main")]
+
+
+def settle_all(workspace: Workspace, tree: Tree, record: LandingRecord, clone: Path) -> bool:
+    """Settle all conflicts with the same texts in Watchroom and in the merge of ``clone``. Return False if
+    one has no lines."""
+    if workspace.landings.plan(recorder(workspace, tree)).others:
+        return False
+    paths = {name: conflict_path(workspace, tree, name) for name in record.paths}
+    for name, path in paths.items():
+        text = f"settled {name} with {workspace.journal.last_seq()}\n"
+        assert resolve(workspace, path, text)["success"]
+        (clone / name).write_text(text)
+    git(clone, "add", "--all")
+    git(clone, "commit", "--quiet", "--message", "settled")
+    return True
 
 
 # Messages

@@ -11,6 +11,7 @@ import pytest
 from effort import rounds, seed
 from trees.git_repo import git
 from trees.git_repository import Repository
+from trees.test_blob_reader import children
 from trees.test_landing import TEXT, Tree, random_files, write_files
 from trees.tree_client import ScriptedClient
 from watchroom import Workspace
@@ -114,6 +115,31 @@ def test_an_agents_write_shows_a_conflict_within_a_second(
         assert time.monotonic() - began < PATIENCE
         time.sleep(0.01)
     assert time.monotonic() - began < 1.0
+
+
+def test_closing_leaves_no_process_behind(repository: Repository, work: Tree) -> None:
+    before = children()
+    with Workspace.open(repository.root) as workspace:
+        assert workspace.keep()
+        repository.write("a.txt", "by main\n")
+        (work.folder / "a.txt").write_text("by work\n")
+        workspace.trees.refresh_all()
+    # A job that was scheduled during the close.
+    preview = ConflictPreview(workspace._store, workspace.trees, RegionNotices(), lambda update: update())
+    preview.start()
+    assert children() <= before
+
+
+def test_no_git_is_started_after_a_write(
+    kept: Workspace, repository: Repository, work: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a.txt", "b.txt"):
+        repository.write(name, "by main\n")
+    (work.folder / "a.txt").write_text("by work\n")
+    assert predicted(kept) == {("project", "work"): ("a.txt",)}
+    monkeypatch.setenv("PATH", str(repository.folder))
+    (work.folder / "b.txt").write_text("by work\n")
+    assert predicted(kept) == {("project", "work"): ("a.txt", "b.txt")}
 
 
 @pytest.mark.real

@@ -10,7 +10,7 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -42,6 +42,13 @@ class _Processes(NamedTuple):
     contents: AnsweringChild
     stamps: tuple[tuple[int, int] | None, ...]
     started: float
+
+
+class _Blob(NamedTuple):
+    """A blob. ``size``: in bytes, before the filters."""
+
+    id: str
+    size: int
 
 
 class BlobReader:
@@ -90,11 +97,40 @@ class BlobReader:
         rest = [path for path in entries if path not in found]
         return found | self._git.read_blobs(rest, entries=entries)
 
-    def _read_plain(self, blobs: Mapping[str, str]) -> dict[str, bytes | None]:
-        """Return the contents of ``blobs``, by path; empty if git's long-running process cannot read them."""
+    def read_commit(self, commit: str, paths: Sequence[str]) -> dict[str, bytes | None]:
+        """Return the bytes that git would check out at ``paths`` of ``commit``, as `read` does. None for a
+        path that is no file there. Raises `GitError`."""
+        found: dict[str, bytes | None] = {}
+        plain = [path for path in paths if not ODD_PATH.search(path)]
+        with self._lock:
+            sizes = self._find_blobs(commit, plain) if plain else {}
+            blobs = {path: blob.id for path, blob in sizes.items() if blob is not None}
+            found |= dict.fromkeys(path for path, blob in sizes.items() if blob is None)
+            if blobs:
+                found |= self._read_plain(blobs, {each.id: each.size for each in sizes.values() if each})
+        rest = [path for path in paths if path not in found]
+        return found | (self._git.read_blobs(rest, f"{commit}:") if rest else {})
+
+    def _find_blobs(self, commit: str, paths: Sequence[str]) -> dict[str, _Blob | None]:
+        """Return the blobs at ``paths``, None where no blob is. The result is empty if git's long-running
+        process cannot tell."""
+        try:
+            lines = _ask_about(self._start().sizes, [f"{commit}:{path}" for path in paths], self._seconds)
+        except OSError as error:
+            _log.debug("git cat-file: %r", error)
+            self._close()
+            return {}
+        return dict(zip(paths, map(_parse_blob, lines), strict=True))
+
+    def _read_plain(
+        self, blobs: Mapping[str, str], sizes: Mapping[str, int] | None = None
+    ) -> dict[str, bytes | None]:
+        """Return the contents of ``blobs``, by path; empty if git's long-running process cannot read them.
+        ``sizes``: of the blobs, if they are known."""
         try:
             processes = self._start()
-            sizes = _read_sizes(processes.sizes, set(blobs.values()), self._seconds)
+            if sizes is None:
+                sizes = _read_sizes(processes.sizes, set(blobs.values()), self._seconds)
             readable = {path: blob for path, blob in blobs.items() if blob in sizes}
             if sum(sizes[blob] for blob in readable.values()) > _MAX_BYTES:
                 return {}
@@ -109,7 +145,7 @@ class BlobReader:
             _log.warning("%s: a filter of git takes longer than %.0f s", self._git.folder, self._seconds)
             self._close()
             self._is_stuck = True
-            return self._read_plain(blobs)
+            return self._read_plain(blobs, sizes)
         except OSError as error:
             # For example, a failing filter ends git.
             _log.debug("git cat-file: %r", error)
@@ -154,15 +190,28 @@ class BlobReader:
 
 def _read_sizes(child: AnsweringChild, blobs: set[str], seconds: float) -> dict[str, int]:
     """Return the sizes of the ``blobs`` that exist and are at most 10 MB. Raises OSError."""
+    found = map(_parse_blob, _ask_about(child, sorted(blobs), seconds))
+    return {each.id: each.size for each in found if each is not None}
+
+
+def _ask_about(child: AnsweringChild, names: Sequence[str], seconds: float) -> list[str]:
+    """Return git's line about each of the objects ``names``. Raises OSError."""
     end = f"?{secrets.token_hex(16)}"
-    given = "".join(f"{each}\n" for each in (*sorted(blobs), end)).encode()
+    given = b"".join(os.fsencode(f"{each}\n") for each in (*names, end))
     printed = child.ask(given, f"{end} missing\n".encode(), seconds, _MAX_BYTES)
-    found: dict[str, int] = {}
-    for line in printed.decode("ascii", "replace").splitlines():
-        blob, kind, *size = line.split()
-        if kind == "blob" and size and int(size[0]) <= MAX_BLOB_BYTES:
-            found[blob] = int(size[0])
-    return found
+    lines = printed.decode("utf-8", "surrogateescape").split("\n")[:-1]
+    if len(lines) != len(names):
+        raise OSError("git cat-file has left out an object")
+    return lines
+
+
+def _parse_blob(line: str) -> _Blob | None:
+    """Return the blob of at most 10 MB that git has described in ``line``, None if it is another object."""
+    fields = line.split(" ")
+    if len(fields) != 3 or fields[1] != "blob" or not fields[2].isdecimal():
+        return None
+    found = _Blob(fields[0], int(fields[2]))
+    return found if found.size <= MAX_BLOB_BYTES else None
 
 
 def _read_contents(

@@ -63,6 +63,7 @@ _OPERATIONS: Final = (
     ("BISECT_LOG", "bisect"),
 )
 """Files in the git folder of a tree that show an unfinished operation, and the operation."""
+_BRANCH_FILES: Final = ("rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START")
 _LOCK_SECONDS: Final = 10.0
 """Seconds after which a lock of the index counts as left behind by a killed git."""
 _LOCK_POLL_SECONDS: Final = 0.005
@@ -217,6 +218,15 @@ class GitTree:
         operation = next((name for file, name in _OPERATIONS if exists(os.path.join(self.git, file))), "")
         stamp = _stamp(os.path.join(self.git, "index"))
         return GitState(head, branch, stamp, stash, operation, exists(os.path.join(self.git, "index.lock")))
+
+    def read_operated_branch(self) -> str:
+        """Return the branch of an unfinished rebase or bisection, which will move it or check it out again.
+        Empty if there is none: HEAD is detached meanwhile."""
+        for name in _BRANCH_FILES:
+            found = os.fsdecode(_read_small(os.path.join(self.git, name)).strip())
+            if found:
+                return found.removeprefix("refs/heads/")
+        return ""
 
     def is_changing(self) -> bool:
         """Return whether git is changing files or the index: its lock exists and is recent."""
@@ -548,6 +558,8 @@ def parse_lfs_pointer(data: bytes) -> Blob | None:
 def _locate(folder: str, asked: Sequence[str]) -> list[str] | None:
     """Return the output lines of ``git rev-parse``; None if ``folder`` is not in a repository or a working
     tree."""
+    if not os.path.isdir(folder):
+        return None
     done = run_git(("rev-parse", *asked), folder=folder, accepted=None)
     if done.status:
         known = (b"not a git repository", b"must be run in a work tree")

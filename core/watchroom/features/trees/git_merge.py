@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import stat
+import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from watchroom.errors import GitBusy, GitError
 from watchroom.features.trees.git import GitTree, IndexEntry, parse_lfs_pointer
-from watchroom.features.trees.git_process import run_git
+from watchroom.features.trees.git_process import reason_of, run_git
 from watchroom.features.trees.git_writes import GitWriter
+from watchroom.features.trees.tree_files import list_hidden
 from watchroom.platform.child_process import ChildResult
 
 _GIT_SECONDS: Final = 600.0
@@ -21,6 +24,11 @@ _CONFLICTS: Final = 1
 _NO_ENTRY: Final = "0" * 40
 _BASE, _OURS, _THEIRS = "1", "2", "3"
 _MAX_TEXT_BYTES: Final = 10 * 1024 * 1024
+_ODD_LINE: Final = re.compile(r'\n|\r\Z|\A"')
+"""Matches paths that git reads otherwise in a line of its input."""
+_NAMED: Final = re.compile(rb"'([^\n]+?)'")
+"""The path in an error of ``git read-tree``."""
+_PIECE_BYTES: Final = 1 << 20
 
 
 class FileConflict(NamedTuple):
@@ -70,8 +78,10 @@ class GitMerger:
 
     def find_commit(self, name: str) -> str:
         """Return the id of the commit of the branch ``name``, empty if there is no such branch."""
-        ref = f"refs/heads/{name}^{{commit}}"
-        return _line(self._run("rev-parse", "--verify", "--quiet", ref, accepted=(0, 1)))
+        # This command accepts only whole names: `main~1` is no branch.
+        asked = ("show-ref", "--verify", "--hash", f"refs/heads/{name}")
+        done = self._run(*asked, accepted=(0, 1, 128))
+        return _line(done) if done.status == 0 else ""
 
     def is_ancestor(self, old: str, new: str) -> bool:
         """Return whether the commit ``new`` has everything that the commit ``old`` has. False if one of them
@@ -148,17 +158,59 @@ class GitMerger:
     # -- a checked-out branch
 
     def list_blocking(self, before: str, after: str) -> list[str]:
-        """Return the files of this tree, at the commit ``before``, whose uncommitted changes are in the way
-        of a move to ``after``."""
+        """Return the files of this tree, at the commit ``before``, that are in the way of a move to
+        ``after``: uncommitted changes, and ignored files that it would overwrite."""
+        if not os.path.exists(os.path.join(self._git.git, "index")):
+            # Nothing is checked out here.
+            return self._git.list_staged()
         paths = self._git.list_committed(before, after)
         folders = {folder for path in paths for folder in _folders_above(path)}
-        staged = {path for path in self._git.list_staged() if path in paths}
-        changed = {
+        old, new = (self._git.list_tree(commit, paths) for commit in (before, after))
+        found = {
             path
-            for path in self._git.list_changed()
+            for path in (*self._git.list_staged(), *self._git.list_changed())
             if path in paths or path in folders or any(each in paths for each in _folders_above(path))
         }
-        return sorted(staged | changed)
+        found |= {path for path in new.keys() - old.keys() if self._is_taken(path, old)}
+        hidden = paths.intersection(list_hidden(self._git))
+        hashed = self._hash_files(hidden, {**old, **new})
+        found |= {path for path, entry in hashed.items() if entry not in (None, old.get(path))}
+        return sorted(found) or self._try_move(before, after)
+
+    def _is_taken(self, path: str, old: Collection[str]) -> bool:
+        """Return whether something is in the place of the new file ``path`` that is not in ``old``."""
+        if self._list_below(path) - {*old}:
+            return True
+        above = [each for each in _folders_above(path) if each not in old]
+        places = [os.path.join(self._git.folder, each) for each in above]
+        return any(
+            os.path.lexists(each) and (os.path.islink(each) or not os.path.isdir(each)) for each in places
+        )
+
+    def _list_below(self, path: str) -> set[str]:
+        """Return the file at ``path``, or the files in the folder there."""
+        place = os.path.join(self._git.folder, path)
+        if os.path.islink(place) or not os.path.isdir(place):
+            return {path} if os.path.lexists(place) else set()
+        found = set()
+        for folder, folders, names in os.walk(place):
+            links = [each for each in folders if os.path.islink(os.path.join(folder, each))]
+            found |= {
+                os.path.relpath(os.path.join(folder, each), self._git.folder) for each in (*names, *links)
+            }
+        return found
+
+    def _try_move(self, before: str, after: str) -> list[str]:
+        """Return the file that git names as in the way of a move, empty if nothing is in the way."""
+        with self._scratch_index(copied=True) as variables:
+            self._refresh(variables)
+            done = self._run("read-tree", "-m", "-u", "-n", before, after, variables=variables, accepted=None)
+        if done.status == 0:
+            return []
+        named = _NAMED.search(done.errors)
+        if named is None:
+            raise GitError(reason=reason_of(done))
+        return [os.fsdecode(named[1])]
 
     def move_checked_out(self, before: str, after: str) -> list[str]:
         """Move the branch that is checked out in this tree, and its files and index.
@@ -184,21 +236,33 @@ class GitMerger:
     def _update_files(self, before: str, after: str, variables: Mapping[str, str]) -> list[str]:
         """Write the files that differ between two commits. Return those that others have changed, and that
         stay as they are."""
+        self._refresh(variables)
         paths = self._git.list_committed(before, after)
         old, new = (self._git.list_tree(commit, paths) for commit in (before, after))
-        staged, found = self._git.list_index(), self._hash_files(paths, {**old, **new})
+        staged = self._git.list_index()
+        # Git compares files with its index in more ways than by their hashes, for example line ends.
+        unsure = {*self._git.list_changed(), *list_hidden(self._git)}
+        found: dict[str, IndexEntry | None] = {
+            path: staged[path] for path in paths - unsure if path in staged
+        }
+        found |= self._hash_files(paths - found.keys(), {**old, **new})
         # Git itself writes what is as it was before. An interrupted move has written some files already.
         sparse = {path for path, entry in staged.items() if entry.is_absent}
         moved = {path for path in paths - sparse if not found[path] == old.get(path) == staged.get(path)}
         written = {path for path in moved if found[path] == new.get(path)}
-        partial = self._find_partial(after, new, moved - written)
         self._set_entries(new, moved, variables)
-        self._run("read-tree", "-m", "-u", before, after, variables=variables)
+        partial = self._find_partial(new, moved - written, variables)
+        start = self._replace_entries(before, new, moved) if moved else before
+        self._run("read-tree", "-m", "-u", start, after, variables=variables)
         given = b"".join(os.fsencode(path) + b"\0" for path in partial)
         if given:
             self._run("checkout-index", "--force", "-u", "-z", "--stdin", variables=variables, given=given)
-        self._run("update-index", "-q", "--refresh", variables=variables, accepted=(0, 1))
+        self._refresh(variables)
         return sorted(moved - written - partial)
+
+    def _refresh(self, variables: Mapping[str, str]) -> None:
+        """Have the index know which files are as it says, even if their times have changed."""
+        self._run("update-index", "-q", "--refresh", variables=variables, accepted=(0, 1))
 
     def _hash_files(
         self, paths: Collection[str], expected: Mapping[str, IndexEntry]
@@ -212,6 +276,8 @@ class GitMerger:
         regular: dict[str, int] = {}
         for path in paths:
             wanted, place = expected[path], os.path.join(self._git.folder, path)
+            if self._is_behind_link(path):
+                continue
             try:
                 mode = os.lstat(place).st_mode
             except (FileNotFoundError, NotADirectoryError):
@@ -225,34 +291,44 @@ class GitMerger:
             elif stat.S_ISREG(mode):
                 is_kept = keeps_modes or wanted.is_link
                 regular[path] = (0o100755 if mode & 0o100 else 0o100644) if is_kept else wanted.mode
-            else:
+            elif not stat.S_ISDIR(mode) or self._list_below(path) - expected.keys():
                 found[path] = IndexEntry(0, "")
-        odd = [path for path in regular if "\n" in path]
-        plain = [path for path in regular if "\n" not in path]
+        odd = [path for path in regular if _ODD_LINE.search(path)]
+        plain = [path for path in regular if not _ODD_LINE.search(path)]
         given = b"".join(os.fsencode(path) + b"\n" for path in plain)
         printed = self._run("hash-object", "--stdin-paths", given=given).output if plain else b""
         blobs = dict(zip(plain, printed.decode("ascii").split(), strict=True))
         blobs |= {path: _line(self._run("hash-object", "--", path)) for path in odd}
         return found | {path: IndexEntry(regular[path], blob) for path, blob in blobs.items()}
 
+    def _is_behind_link(self, path: str) -> bool:
+        return any(os.path.islink(os.path.join(self._git.folder, each)) for each in _folders_above(path))
+
     def _find_partial(
-        self, commit: str, entries: Mapping[str, IndexEntry], paths: Collection[str]
+        self, entries: Mapping[str, IndexEntry], paths: Collection[str], variables: Mapping[str, str]
     ) -> set[str]:
-        """Return which of ``paths`` are missing, or have only the beginning of what ``commit`` has: git was
+        """Return which of ``paths`` are missing, or have only the beginning of what the index says: git was
         ended while it wrote them."""
-        wanted = self._git.read_blobs([path for path in paths if path in entries], f"{commit}:")
-        found = set()
-        for path, data in wanted.items():
-            try:
-                with open(os.path.join(self._git.folder, path), "rb") as file:
-                    there = file.read(_MAX_TEXT_BYTES)
-            except FileNotFoundError:
-                there = b""
-            except OSError:
-                continue
-            if data is not None and data.startswith(there):
-                found.add(path)
-        return found
+        asked = [path for path in paths if path in entries and not entries[path].is_submodule]
+        missing = {path for path in asked if not os.path.lexists(os.path.join(self._git.folder, path))}
+        there = [path for path in asked if path not in missing and not entries[path].is_link]
+        if not there:
+            return missing
+        with tempfile.TemporaryDirectory(prefix="watchroom-") as scratch:
+            given = b"".join(os.fsencode(path) + b"\0" for path in there)
+            command = ("checkout-index", f"--prefix={scratch}/", "-z", "--stdin")
+            self._run(*command, variables=variables, given=given)
+            whole = {path: os.path.join(scratch, path) for path in there}
+            return missing | {
+                path for path in there if _is_beginning(os.path.join(self._git.folder, path), whole[path])
+            }
+
+    def _replace_entries(self, commit: str, entries: Mapping[str, IndexEntry], paths: Collection[str]) -> str:
+        """Return the id of the tree of ``commit`` in which ``paths`` are as in ``entries``."""
+        with self._scratch_index() as variables:
+            self._run("read-tree", commit, variables=variables)
+            self._set_entries(entries, paths, variables)
+            return _line(self._run("write-tree", variables=variables))
 
     def _set_entries(
         self, entries: Mapping[str, IndexEntry], paths: Collection[str], variables: Mapping[str, str]
@@ -277,7 +353,8 @@ class GitMerger:
         path = GitWriter(self._git.folder, self._git.git).name_index()
         if copied:
             # The times too: git tells by them which files may have changed unnoticed since.
-            shutil.copy2(os.path.join(self._git.git, "index"), path)
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copy2(os.path.join(self._git.git, "index"), path)
         try:
             yield {"GIT_INDEX_FILE": path}
         finally:
@@ -321,6 +398,17 @@ def _merged_mode(conflict: FileConflict) -> int:
     modes = [None if each is None else each.mode for each in (conflict.base, conflict.ours, conflict.theirs)]
     base, ours, theirs = modes
     return (theirs if ours == base else ours) or 0o100644
+
+
+def _is_beginning(path: str, whole: str) -> bool:
+    """Return whether the file at ``path`` has only the beginning of the file ``whole``."""
+    if os.path.islink(path) or not os.path.isfile(path) or not os.path.isfile(whole):
+        return False
+    with open(path, "rb") as file, open(whole, "rb") as other:
+        while piece := file.read(_PIECE_BYTES):
+            if other.read(len(piece)) != piece:
+                return False
+    return True
 
 
 def _folders_above(path: str) -> Iterator[str]:

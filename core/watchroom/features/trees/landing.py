@@ -11,12 +11,13 @@ before it nothing has happened.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from watchroom.errors import GitBusy, InvalidTarget, TargetChanged, UncommittedWork
+from watchroom.errors import GitBusy, InvalidTarget, TargetChanged, TreeGone, UncommittedWork
 from watchroom.features.config.store import Store
 from watchroom.features.trees.git import GitTree
 from watchroom.features.trees.git_merge import ConflictTexts, FileConflict, GitMerger, Merge
@@ -34,6 +35,7 @@ from watchroom.features.trees.rows import (
 )
 from watchroom.features.trees.service import Trees
 from watchroom.features.trees.settled_conflicts import MAX_CONFLICT_ROWS, SettledConflicts
+from watchroom.features.trees.tree_states import list_places
 from watchroom.features.trees.trials import TrialOutcome, run_trial
 from watchroom.features.trees.view import NO_AGENTS
 from watchroom.kernel.call_context import CallContext
@@ -207,16 +209,22 @@ class Landings:
         before = merger.find_commit(target)
         if not before:
             raise InvalidTarget(branch=target, rule="branch_unknown")
+        if not state.head:
+            raise InvalidTarget(branch=target, rule="no_work")
+        self._find_holder(target)
         if state.operation:
             raise GitBusy(rule="git_operation")
         changed = sorted({*tree.git.list_changed(), *tree.git.list_staged()})
         if changed:
             raise UncommittedWork(tree=state.branch or tree.id, paths=_join(changed))
         plan = LandingPlan(tree.id, state.branch or state.head[:12], target, before, state.head)
-        if not state.head or merger.is_ancestor(state.head, before):
+        base = merger.find_base(before, state.head)
+        if not base:
+            raise InvalidTarget(branch=target, rule="no_common_commit")
+        if base == state.head:
             return plan
         merge = merger.merge(before, state.head)
-        plan = plan._replace(is_forward=merger.is_ancestor(before, state.head))
+        plan = plan._replace(is_forward=base == before)
         return self._settle(plan, merger, merge) if merge.conflicts else plan._replace(content=merge.tree)
 
     def _settle(self, plan: LandingPlan, merger: GitMerger, merge: Merge) -> LandingPlan:
@@ -301,9 +309,7 @@ class Landings:
             message = f"Merge branch '{plan.source}' into {plan.into}"
             after = merger.commit_merge(plan.content, (plan.before, plan.head), message)
         record = record._replace(after=after)
-        holder = self._find_holder(plan.into)
-        if holder is not None and (paths := GitMerger(holder.git).list_blocking(plan.before, after)):
-            raise TargetChanged(branch=plan.into, folder=holder.git.folder, paths=_join(paths))
+        self._check_target(record)
         if check:
             done = self._run_check(plan, tree.git, check, linked, timeout, cache)
             record = record._replace(
@@ -311,9 +317,20 @@ class Landings:
             )
             if done.status != 0:
                 return record._replace(state="check_failed")
+            if not os.path.isdir(tree.git.folder):
+                raise TreeGone(tree=plan.tree)
         if merger.find_commit(plan.into) != plan.before:
             return record._replace(state="moved")
+        if check:
+            # The check may have taken an hour.
+            self._check_target(record)
         return record._replace(state="decided")
+
+    def _check_target(self, record: LandingRecord) -> None:
+        """Raise `TargetChanged` if files are in the way in the tree that has the branch checked out."""
+        holder = self._find_holder(record.into)
+        if holder is not None and (paths := GitMerger(holder).list_blocking(record.before, record.after)):
+            raise TargetChanged(branch=record.into, folder=holder.folder, paths=_join(paths))
 
     def _run_check(
         self,
@@ -334,9 +351,21 @@ class Landings:
             cache=cache,
         )
 
-    def _find_holder(self, branch: str) -> TreeRecorder | None:
-        """Return the tree that has ``branch`` checked out, None if none has."""
-        return next((each for each in self._trees.all() if each.git.read_state().branch == branch), None)
+    def _find_holder(self, branch: str) -> GitTree | None:
+        """Return the tree that has ``branch`` checked out, None if none has. Raises `InvalidTarget` if its
+        files could not follow the branch."""
+        places = list_places(self._trees.common)
+        holders = [each for each in places if branch in (each.branch, each.tree.read_operated_branch())]
+        if not holders:
+            return None
+        if len(holders) > 1:
+            raise InvalidTarget(branch=branch, rule="target_shared")
+        (holder,) = holders
+        if not holder.is_there:
+            raise InvalidTarget(branch=branch, rule="target_gone")
+        if holder.tree.read_state().operation:
+            raise InvalidTarget(branch=branch, rule="target_busy")
+        return holder.tree
 
     def find_check(self, tree: str) -> tuple[str, ...]:
         """Return the command of the last check of the tree with this id, else that of the settings; empty for
@@ -348,22 +377,23 @@ class Landings:
 
     def _finish(self, call: CallContext, record: LandingRecord, tree: TreeRecorder) -> LandingRecord:
         """Move the branch as decided, and record that."""
-        holder = self._find_holder(record.into)
+        holder, merger = self._find_holder(record.into), GitMerger(tree.git)
+        kept: list[str] = []
         try:
-            if holder is None:
-                GitMerger(tree.git).move_branch(record.into, record.before, record.after)
-                kept: list[str] = []
-            else:
-                kept = GitMerger(holder.git).move_checked_out(record.before, record.after)
+            if holder is not None:
+                kept = GitMerger(holder).move_checked_out(record.before, record.after)
+            elif merger.find_commit(record.into) != record.after:
+                merger.move_branch(record.into, record.before, record.after)
         except GitBusy:
             # Moved already, its files follow when git is free.
-            if GitMerger(tree.git).find_commit(record.into) != record.after:
+            if merger.find_commit(record.into) != record.after:
                 self.record(call, record._replace(state="interrupted"))
             raise
         record = record._replace(state="landed", paths=tuple(kept))
         self.record(call, record)
-        if holder is not None:
-            self._trees.refresh(holder)
+        recorder = self._trees.tree_at(holder.folder) if holder is not None else None
+        if recorder is not None:
+            self._trees.refresh(recorder)
         return record
 
     def resume(self) -> None:
@@ -385,7 +415,11 @@ class Landings:
         if not self._is_sound(record, merger):
             return
         if now in (record.before, record.after):
-            self._finish(call, record, tree)
+            try:
+                self._finish(call, record, tree)
+            except InvalidTarget:
+                # The tree with the branch is gone, for example. A moved branch stays moved.
+                self.record(call, record._replace(state="landed" if now == record.after else "interrupted"))
         else:
             is_landed = bool(now) and merger.is_ancestor(record.after, now)
             self.record(call, record._replace(state="landed" if is_landed else "interrupted"))

@@ -120,6 +120,9 @@ class ConflictPreview:
     def update(self) -> None:
         """Merge what was written since the last call, and some pairs of trees whose HEAD has moved. Record
         what changed. Schedule another call if pairs are left."""
+        if not self._trees.is_open:
+            # The last rows are recorded while the workspace closes.
+            return
         with self._updating:
             with self._lock:
                 written, self._written = self._written, set()
@@ -199,8 +202,8 @@ class ConflictPreview:
         self, base: str, sides: Sequence[tuple[TreeRecorder, str]], names: Iterable[str]
     ) -> Iterator[tuple[str, list[Clash]]]:
         asked = list(names)
-        both = [self._read_files(tree, head, asked) for tree, head in sides]
-        differing = [name for name in asked if both[0][name] != both[1][name]]
+        both = self._read_common(sides, asked)
+        differing = [name for name in both[0] if both[0][name] != both[1][name]]
         before = self._read_commit(sides[0][0], base, differing)
         for name in differing:
             ours, theirs = (each[name] for each in both)
@@ -252,11 +255,28 @@ class ConflictPreview:
         newest = author_of(head)
         return sorted(found) or ([newest.actor] if is_by_agent(newest) else [])
 
-    def _read_files(self, tree: TreeRecorder, head: str, names: Sequence[str]) -> dict[str, _Side]:
-        """Return the files ``names`` as they are in ``tree``, which is at the commit ``head``."""
-        rows = dict(zip(names, tree.heads(names), strict=True))
+    def _read_common(
+        self, sides: Sequence[tuple[TreeRecorder, str]], names: Sequence[str]
+    ) -> list[dict[str, _Side]]:
+        """Return those of the files ``names`` that both trees may have changed, as they are in each tree."""
+        one, other = (tree for tree, _ in sides)
+        pair = self._pairs[one.id, other.id]
+        rows = [dict(zip(names, each.heads(names), strict=True)) for each in (one, other)]
+        changed = [
+            {name for name in names if found[name] is not None or name in committed}
+            for found, committed in zip(rows, (pair.ours, pair.theirs), strict=True)
+        ]
+        common = [name for name in names if name in changed[0] and name in changed[1]]
+        return [
+            self._read_files(tree, head, {name: found[name] for name in common})
+            for (tree, head), found in zip(sides, rows, strict=True)
+        ]
+
+    def _read_files(self, tree: TreeRecorder, head: str, rows: Mapping[str, Row | None]) -> dict[str, _Side]:
+        """Return the files of ``rows`` as they are in ``tree``, which is at the commit ``head``. Files
+        without a row are as they were committed."""
         found = {name: self._side_of_row(row) for name, row in rows.items() if row is not None}
-        return found | self._read_commit(tree, head, [name for name in names if rows[name] is None])
+        return found | self._read_commit(tree, head, [name for name in rows if rows[name] is None])
 
     def _side_of_row(self, row: Row) -> _Side:
         if row.deleted:
@@ -270,7 +290,7 @@ class ConflictPreview:
         missing = [name for name in names if (commit, name) not in self._texts]
         found = {name: self._texts[commit, name] for name in names if (commit, name) in self._texts}
         if missing:
-            read = tree.git.read_blobs(missing, f"{commit}:")
+            read = tree.blobs.read_commit(commit, missing)
             found |= {name: _side_of(read[name]) for name in missing}
         for name in names:
             self._texts[commit, name] = found[name]

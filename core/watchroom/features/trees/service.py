@@ -79,6 +79,8 @@ class Trees:
         self._watchers: dict[str, TreeWatcher] = {}
         self._is_kept_elsewhere = is_kept_elsewhere
         self._is_kept = False
+        self.is_open = True
+        """False after `close`."""
         self._windows: dict[Window, list[Row]] = {}
         """The running commands, each with the rows made since it began."""
         self._listeners: list[Callable[[list[Row]], object]] = []
@@ -150,6 +152,9 @@ class Trees:
                 git = GitTree.find(folder)
                 if git is None:
                     raise FileNotFoundError(folder)
+                if git.common != os.path.realpath(self.common):
+                    # Another repository is in the place of a tree that was removed by hand.
+                    return None
                 if is_trial(git):
                     self._trials.add(folder)
                     return None
@@ -189,7 +194,7 @@ class Trees:
     def close(self) -> None:
         """Stop recording, and close all folders."""
         with self._lock:
-            self._is_kept = False
+            self._is_kept = self.is_open = False
             watchers, recorders = [*self._watchers.values()], [*self._recorders.values()]
             self._watchers.clear()
             self._recorders.clear()

@@ -120,8 +120,9 @@ def _find_folders(common: str) -> Iterator[tuple[str, str]]:
     for name in names:
         git = os.path.join(above, name)
         link = _read(os.path.join(git, _LINK))
-        if link and not is_trial(GitTree("", git, common)):
-            yield os.path.dirname(os.path.normpath(os.path.join(git, link))), git
+        folder = os.path.dirname(os.path.normpath(os.path.join(git, link)))
+        if link and not is_trial(GitTree(folder, git, common)):
+            yield folder, git
 
 
 def _describe(folder: str, git: str, common: str) -> TreePlace:

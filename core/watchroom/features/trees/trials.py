@@ -18,6 +18,7 @@ from watchroom.platform.child_process import run_child
 
 TRIAL_FILE: Final = "watchroom-trial"
 """The file in a copy's git folder that marks it as a copy for tries."""
+_TRIALS: Final = "trials"
 _OUTPUT_FILE: Final = "watchroom-output"
 _MAX_SLOTS: Final = 8
 """Maximum number of simultaneous tries of a tree."""
@@ -43,14 +44,22 @@ class TrialOutcome(NamedTuple):
 
 def is_trial(tree: GitTree) -> bool:
     """Return whether ``tree`` is a copy for tries. Nobody works in such a copy."""
-    return os.path.exists(os.path.join(tree.git, TRIAL_FILE))
+    if os.path.exists(os.path.join(tree.git, TRIAL_FILE)):
+        return True
+    # The file is missing while git makes the copy, and after a process was killed meanwhile.
+    *_, above, repository, _, slot = ("", "", "", *os.path.realpath(tree.folder).split(os.sep))
+    return above == _TRIALS and repository == _name_repository(tree) and slot.isdecimal()
 
 
 def trials_folder(tree: GitTree, cache: str = "") -> str:
     """Return the folder of the copies of ``tree``. ``cache``: default the user's cache folder."""
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    repository = hashlib.sha256(os.fsencode(tree.common)).hexdigest()[:16]
-    return os.path.join(cache or os.path.join(home, "watchroom"), "trials", repository, tree.tree_id())
+    above = cache or os.path.join(home, "watchroom")
+    return os.path.join(above, _TRIALS, _name_repository(tree), tree.tree_id())
+
+
+def _name_repository(tree: GitTree) -> str:
+    return hashlib.sha256(os.fsencode(os.path.realpath(tree.common))).hexdigest()[:16]
 
 
 def run_trial(
@@ -102,8 +111,8 @@ def _prepare(tree: GitTree, place: str, content: str) -> GitTree:
         copy = GitTree.find(place)
         if copy is None:
             raise GitError(reason=f"git worktree add {place}")
-        with open(os.path.join(copy.git, TRIAL_FILE), "wb"):
-            pass
+    with open(os.path.join(copy.git, TRIAL_FILE), "wb"):
+        pass
     with contextlib.suppress(FileNotFoundError):
         # A killed try left this lock behind: nobody else uses this copy.
         os.unlink(os.path.join(copy.git, "index.lock"))
