@@ -81,7 +81,11 @@ class RequestsScreen(BaseScreen):
 
     def show_model(self, model: Model) -> None:
         now = self.dashboard.now()
-        waiting = [each for each in model.requests if not each.has_expired(now)]
+        order = {need.row.path: at for at, need in enumerate(self.dashboard.needs)}
+        waiting = sorted(
+            (each for each in model.requests if not each.has_expired(now)),
+            key=lambda each: order.get(each.row.path, len(order)),
+        )
         late = [each for each in model.requests if each.has_expired(now)]
         self.query_one("#requests", RequestList).show([*waiting, *late, *model.ended_requests])
         self._show_request()
