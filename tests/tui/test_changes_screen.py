@@ -133,6 +133,8 @@ async def test_versions_of_a_changed_file_are_compared(
         await user.sees("v2 alice", "by its own tool")
         await user.press("tab")
         assert user.pane == "versions"
+        await user.sees("a.txt v3", "4 ▌four")
+        await user.press("d")
         await user.sees("v2 → v3", "+ four")
         await user.press("down")
         await user.sees("v1 → v2", "+ TWO")
