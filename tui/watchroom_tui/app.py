@@ -353,9 +353,10 @@ class WatchroomApp(Dashboard):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ACTIONS_WHILE_OPEN or action == "toggle_timeline":
-            # A merge changes the workspace, so it cannot be shown at an earlier moment.
+            # A merge changes the workspace, so it cannot be shown at an earlier moment. An editor takes keys
+            # as text.
             screen = self.screen
-            if not isinstance(screen, BaseScreen) or screen.SCREEN_NAME == "merge":
+            if not isinstance(screen, BaseScreen) or screen.SCREEN_NAME == "merge" or screen.is_editing:
                 return False
             return self._timeline.is_open or action == "toggle_timeline"
         return super().check_action(action, parameters)

@@ -236,6 +236,11 @@ class BaseScreen(WorkerScreen[None]):
             event.stop()
             self.dashboard.explain_read_only()
 
+    @property
+    def is_editing(self) -> bool:
+        """Whether an editor has the focus, so that most keys type text."""
+        return self.focused is not None and self.focused.has_class("editor")
+
     @cached_property
     def panes(self) -> list[Widget]:
         """All panes in reading order."""
