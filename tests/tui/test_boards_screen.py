@@ -96,7 +96,7 @@ async def test_the_panel_shows_progress_and_leads_to_the_items(workspace: Worksp
         panel.focus()
         await user.press("enter")
         await user.until(lambda: user.pane == "board", "the board")
-        await user.sees("### Update")
+        await user.sees("▪ Update")
 
 
 async def test_the_panel_follows_the_board(workspace: Workspace) -> None:

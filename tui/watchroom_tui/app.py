@@ -262,7 +262,13 @@ class WatchroomApp(Dashboard):
             await self.on_event(event)
 
     async def on_event(self, event: events.Event) -> None:
-        if not self._type_ahead.take(event):
+        if self._type_ahead.take(event):
+            return
+        if isinstance(event, events.Key) and event.is_forwarded and isinstance(self.screen, BaseScreen):
+            # The key came back from the front widget, which does not use it.
+            if not self.screen.explain_key(event.key):
+                await super().on_event(event)
+        else:
             await super().on_event(event)
 
     def show_message(self, text: str, severity: Severity = "information") -> None:

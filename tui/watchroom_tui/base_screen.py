@@ -18,7 +18,8 @@ from watchroom.features.trees.place import repository_of
 from watchroom.model import Row
 
 from watchroom_tui.context import Dashboard, RowTarget, Target, dashboard_of
-from watchroom_tui.keys.actions import OF_THE_APP, Scope, is_possible, of_scope, scopes_of
+from watchroom_tui.keys.actions import OF_THE_APP, Action, Scope, is_possible, of_scope, scopes_of
+from watchroom_tui.keys.keymap import why_impossible
 from watchroom_tui.widgets.frame import Footer, Header, PaneTabs
 from watchroom_tui.widgets.item_list import ItemList
 from watchroom_tui.widgets.line_widget import StyleRegistry
@@ -227,14 +228,26 @@ class BaseScreen(WorkerScreen[None]):
         """Explain why the dashboard is read-only if the person presses a key for a change."""
         if self.dashboard.can_act:
             return
-        keymap = self.dashboard.keymap
-        scopes = of_scope(*OF_THE_APP, self.SCREEN_NAME, *scopes_of(self.focused))
-        pressed = [each for each in scopes if event.key in each.keys_in(keymap)]
+        pressed = self._actions_of(event.key)
         if any(each.acts for each in pressed) and not any(
             is_possible(each, self) for each in pressed if not each.acts
         ):
             event.stop()
             self.dashboard.explain_read_only()
+
+    def _actions_of(self, key: str) -> list[Action]:
+        scopes = of_scope(*OF_THE_APP, self.SCREEN_NAME, *scopes_of(self.focused))
+        return [each for each in scopes if key in each.keys_in(self.dashboard.keymap)]
+
+    def explain_key(self, key: str) -> bool:
+        """Show why ``key`` does nothing now. Return False if it does something, or nothing on any screen."""
+        app, pressed = self.dashboard, self._actions_of(key)
+        if not pressed or any(is_possible(each, self) for each in pressed):
+            return False
+        action = pressed[-1]
+        why = why_impossible(action, app.texts, app.keymap, has_trees=bool(app.model.trees))
+        app.show_message(app.texts("palette.not_now", label=action.label(app.texts), why=why))
+        return True
 
     @property
     def is_editing(self) -> bool:

@@ -71,6 +71,19 @@ def shown_key(action_id: str, keymap: Mapping[str, tuple[str, ...]]) -> str:
     return next(iter(action.shown_keys(keymap)), "–")
 
 
+def why_impossible(
+    action: Action, texts: Catalogue, keymap: Mapping[str, tuple[str, ...]], *, has_trees: bool
+) -> str:
+    """Return the reason why ``action`` is not possible on its screen now. ``has_trees``: whether the
+    workspace belongs to a repository."""
+    if action.scope == "timeline":
+        return texts("palette.why.timeline", shown=shown_key("timeline", keymap))
+    if action.in_repository and not has_trees:
+        return texts("palette.why.repository")
+    own = f"palette.why.{action.id}"
+    return texts(own if own in texts else "palette.why.selection")
+
+
 def keys_page(texts: Catalogue) -> str:
     """Return the keys as a Markdown page."""
     lines = [f"# {texts('help.title')}", ""]

@@ -20,6 +20,7 @@ from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import AgentTarget, RowTarget, SessionTarget, Target
 from watchroom_tui.dialogs.row import RowDialog
 from watchroom_tui.formatters.client_calls import client_file_lines
+from watchroom_tui.formatters.edit_rows import without_repeats
 from watchroom_tui.formatters.labels import path_of
 from watchroom_tui.keys.actions import bindings
 from watchroom_tui.presentation.sanitize import sanitize
@@ -227,7 +228,7 @@ class AgentsScreen(BaseScreen):
         edited = [each for each in self.dashboard.model.client_files if agent in each.agents]
         changed = [each.head for each in self.dashboard.model.tree_files if each.head.actor == agent]
         self.query_one("#files", FileList).show_of(agent, (*files, *changed, *edited))
-        self.query_one("#rows", OwnRowList).show_of(agent, rows)
+        self.query_one("#rows", OwnRowList).show_of(agent, without_repeats(rows))
         self._preview()
 
     def _preview(self) -> None:

@@ -572,8 +572,6 @@ class FilesScreen(BaseScreen):
         chosen = next((each for each in mine if row is not None and each.actor == row.actor), None)
         if mine:
             await app.navigator.open_merge((chosen or mine[0]).row)
-        else:
-            app.show_message(app.texts("files.no_conflict"))
 
     def action_commit_agent(self) -> None:
         """Commit the work of the selected change's agent, without the work of others."""
