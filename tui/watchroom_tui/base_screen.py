@@ -13,6 +13,7 @@ from textual.events import Key, ScreenResume
 from textual.message import Message
 from textual.widget import Widget
 from watchroom.features.needs.rules import NeedKind
+from watchroom.features.overview.agents import AgentView
 from watchroom.features.overview.model import Model, Need
 from watchroom.features.trees.place import repository_of
 from watchroom.model import Row
@@ -84,6 +85,11 @@ class BaseScreen(WorkerScreen[None]):
         """The need under the cursor, or the need about the item under the cursor. None without a need."""
         return None
 
+    @property
+    def agent_to_pause(self) -> AgentView | None:
+        """The agent that the key for a pause pauses or resumes, None if there is none."""
+        return None
+
     def empty_key(self, name: str) -> str:
         """Return the text key for the empty pane ``name``. Repositories have their own texts, because their
         agents register when their clients start."""
@@ -119,10 +125,13 @@ class BaseScreen(WorkerScreen[None]):
     def show(self, model: Model) -> None:
         self._needs = self.dashboard.needs
         self._show_header()
-        self.query_one(Footer).show_seal(model.seal)
+        footer = self.query_one(Footer)
+        footer.show_seal(model.seal)
         self.show_timeline()
         self.show_model(model)
         self._show_tabs()
+        # Other actions may be possible now.
+        footer.refresh()
 
     def _show_header(self) -> None:
         app = self.dashboard

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from textual.message_pump import MessagePump
     from watchroom import Workspace
     from watchroom.features.needs.rules import NeedKind
+    from watchroom.features.overview.agents import AgentView
     from watchroom.features.overview.model import Model, Need
     from watchroom.features.overview.timeline import TimelineView
     from watchroom.kernel.journal import Journal
@@ -252,6 +253,9 @@ class ScreenInFront(Protocol):
 
     @property
     def current_need(self) -> Need | None: ...
+
+    @property
+    def agent_to_pause(self) -> AgentView | None: ...
 
     def go_to(self, target: Target) -> None: ...
 

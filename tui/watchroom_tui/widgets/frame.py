@@ -21,6 +21,7 @@ from watchroom_tui.formatters.needs import is_soon, need_party, time_left
 from watchroom_tui.formatters.styled_text import Line, Span, width_of
 from watchroom_tui.formatters.tree_changes import branch_text
 from watchroom_tui.keys.actions import SCREENS, Action, is_possible, of_scope, offered, scopes_of
+from watchroom_tui.keys.keymap import shown_pair
 from watchroom_tui.presentation.localization import keymap_of, now_of, texts_of
 from watchroom_tui.widgets.line_widget import LineWidget
 
@@ -417,13 +418,12 @@ class Footer(LineWidget):
         return [self._entry(action) for action in (*ours, *shared, *back)]
 
     def _entry(self, action: Action) -> _Entry:
-        """Return the entry of ``action``. It also shows the key for the next item if that has no entry."""
-        keymap = keymap_of(self)
-        key = action.shown_keys(keymap)[0]
-        if action.meaning == "previous":
-            pair = (each for each in of_scope(action.scope) if each.meaning == "next" and not each.footer)
-            key = " ".join([key, *(each.shown_keys(keymap)[0] for each in pair)])
-        return _Entry(key, action.label(texts_of(self)), action.target)
+        texts, label = texts_of(self), action.label(texts_of(self))
+        if action.meaning == "pause":
+            front = dashboard_of(self).base_screen
+            agent = front.agent_to_pause if front is not None else None
+            label = texts("footer.resume") if agent is not None and agent.is_resumable else label
+        return _Entry(shown_pair(action, keymap_of(self)), label, action.target)
 
     def _scopes(self) -> list[str]:
         """Return the scopes of the focused widget's keys."""

@@ -454,6 +454,14 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
         for row in self._rows.rows_of(index):
             self.refresh_line(row)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether ``action`` is possible. An empty list offers nothing to open, copy or filter."""
+        if action in ("open", "copy"):
+            return self.item is not None
+        if action == "filter":
+            return bool(self._all or self._filter)
+        return super().check_action(action, parameters)
+
     def action_move(self, step: int) -> None:
         self._move_cursor(self._cursor + step)
 

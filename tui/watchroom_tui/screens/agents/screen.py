@@ -10,6 +10,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from watchroom.features.buffers.view import BufferView
 from watchroom.features.files.reads import list_private_files
+from watchroom.features.overview.agents import AgentView
 from watchroom.features.overview.client_files import ClientFile
 from watchroom.features.overview.model import Model, Need
 from watchroom.features.overview.reads import read_client_call
@@ -168,6 +169,10 @@ class AgentsScreen(BaseScreen):
         view = self.query_one("#agents", AgentList).item
         if view is not None:
             action(AgentActions(self.dashboard), view.agent.id)
+
+    @property
+    def agent_to_pause(self) -> AgentView | None:
+        return self.query_one("#agents", AgentList).item
 
     @property
     def current_need(self) -> Need | None:

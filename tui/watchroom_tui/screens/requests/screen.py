@@ -105,9 +105,11 @@ class RequestsScreen(BaseScreen):
         details = self._full
         if details is None:
             # Allow a quick key: the action waits until the request is read.
-            answers = action in ANSWERS or action == "reject"
+            answers = action in ANSWERS or action in ("reject", "to_session")
             return not answers or self.query_one("#requests", RequestList).item is not None
-        kind = details.request.kind if details.asked.ended is None else None
+        asked = details.asked
+        is_open = asked.ended is None and not asked.has_expired(self.dashboard.now())
+        kind = details.request.kind if is_open else None
         if action == "reject":
             return kind is not None
         return action not in ANSWERS or ANSWERS[action] == kind
