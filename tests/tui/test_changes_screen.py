@@ -265,7 +265,9 @@ async def test_rows_of_trees_are_shown_without_ids_and_with_how_sure_they_are(
     await asyncio.to_thread(work, alice, bob)
     async with dashboard(kept, size=WIDE) as user:
         await user.goes_to("8", "activity")
-        await user.sees("~bob", "a.txt", "git baseline")
+        await user.sees("~bob", "a.txt")
+        await user.press("z")
+        await user.sees("text in git")
         rows = [line for line in user.lines() if "a.txt" in line and "~bob" in line]
         assert rows
         assert kept.trees.all()[0].id not in rows[0]

@@ -66,7 +66,7 @@ async def test_every_pane_of_every_screen_can_be_reached_and_used_at_80_by_24(
     wanted = {
         "agents": ["● alice", "No session yet", "a.md", "the preview", "hand over"],
         "handoffs": ["about one.md", "the delivery"],
-        "files": [PLAN, "●─ v1", "+ another"],
+        "files": [PLAN, "●─ v1", "1  another"],
         "documents": ["doc1", "the text"],
         "boards": ["global", "Global board", "☑ all"],
         "requests": ["Requests of agents", "Select a request"],

@@ -289,7 +289,7 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
 
     def _appearance(self, index: int, part: int, width: int) -> tuple[Hashable, ...]:
         if index >= len(self._shown):
-            return (None, index if not self._shown else -1, width, self._filter)
+            return (None, -1, width) if self._shown else (None, index, width, *self.empty_lines(width))
         height = self._rows.height_of(index)
         return (self._render_key(self._shown[index]), self._cursor_style(index), width, part, height)
 
