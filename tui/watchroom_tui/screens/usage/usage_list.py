@@ -31,11 +31,11 @@ class UsageList(ItemList[UsageEntry]):
 
     COLUMNS: ClassVar = (
         Column(least=1),
-        Column(least=8, cut="middle", grows=True),
+        Column(least=16, cut="middle", grows=True),
         Column(least=5, align="right"),
         Column(least=5, align="right", from_width=TOKENS_FROM),
         Column(least=5, align="right", from_width=TOKENS_FROM),
-        Column(least=5, align="right", from_width=46),
+        Column(least=5, align="right", from_width=56),
     )
 
     ARE_AGENTS = False
