@@ -209,11 +209,13 @@ class RequestsScreen(BaseScreen):
             changed = await app.worker_process.diff(would.before, would.after) if would else None
             changes.append(changed)
         await self._reviews.open(details)
-        self._page = await asyncio.to_thread(RequestPage, details, changes, app.texts)
+        choices = self._choices(details)
+        page = partial(RequestPage, details, changes, app.texts, with_options=not choices)
+        self._page = await asyncio.to_thread(page)
         self._full = details
         self._draw_request(details)
         self._show_deadline()
-        self._offer(self._choices(details))
+        self._offer(choices)
         self._loaded.set()
         self.query_one(Footer).refresh()
 
