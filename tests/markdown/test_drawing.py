@@ -94,7 +94,7 @@ def test_there_are_652_examples() -> None:
 
 def test_headings_are_told_apart_by_more_than_their_colour() -> None:
     assert screen("# a\n## b\n### c\n###### d", 16) == (
-        "a\n━━━━━━━━━━━━━━━━\n\nb\n────────────────\n\n### c\n\n###### d"
+        "a\n━━━━━━━━━━━━━━━━\n\nb\n────────────────\n\n▪ c\n\n▪▪▪▪ d"
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations, product
+from math import dist
 from pathlib import Path
 
 import pytest
@@ -38,13 +40,34 @@ def test_agents_have_different_colours_while_there_are_enough(
     assert len({*shown}) == len(shown)
 
 
-@pytest.mark.parametrize("depth", ["256", "full"])
+def lab(colour: str) -> tuple[float, ...]:
+    """Return ``colour`` in OKLab, in which equal distances look equal."""
+    parts = (int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5))
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    cones = (
+        0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue,
+        0.2119034982 * red + 0.6806995451 * green + 0.1073969566 * blue,
+        0.0883024619 * red + 0.2817188376 * green + 0.6299787005 * blue,
+    )
+    long, middle, short = (each ** (1 / 3) for each in cones)
+    return (
+        0.2104542553 * long + 0.7936177850 * middle - 0.0040720468 * short,
+        1.9779984951 * long - 2.4285922050 * middle + 0.4505937099 * short,
+        0.0259040371 * long + 0.7827717662 * middle - 0.8086757660 * short,
+    )
+
+
+@pytest.mark.parametrize(("depth", "least"), [("256", 0.075), ("full", 0.095)])
 @pytest.mark.parametrize("is_light", [False, True], ids=["dark", "light"])
-def test_no_agent_has_the_colour_of_versions_or_errors(depth: ColorDepth, is_light: bool) -> None:
+def test_agents_differ_from_each_other_and_from_versions_and_marks(
+    depth: ColorDepth, is_light: bool, least: float
+) -> None:
     theme = THEMES[depth][is_light]
-    agents = {theme.variables[f"agent-{number}"] for number in range(AGENT_COLOURS)}
-    assert len(agents) == AGENT_COLOURS
-    assert agents.isdisjoint({theme.success, theme.error})
+    agents = [theme.variables[f"agent-{number}"] for number in range(AGENT_COLOURS)]
+    marks = [each for each in (theme.success, theme.warning, theme.error) if each]
+    pairs = [*combinations(agents, 2), *product(agents, marks)]
+    near = {(one, other): dist(lab(one), lab(other)) for one, other in pairs}
+    assert {pair: apart for pair, apart in near.items() if apart < least} == {}
 
 
 @given(st.lists(st.text("abcdef", min_size=1), unique=True), st.data())

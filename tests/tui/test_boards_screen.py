@@ -73,11 +73,16 @@ async def test_the_board_under_the_cursor_is_rendered_and_follows_what_agents_wr
         await user.sees("Halfway there.")
 
 
-async def test_a_board_that_nobody_wrote_shows_its_template(workspace: Workspace) -> None:
+async def test_a_board_that_nobody_wrote_says_so_and_starts_from_its_template(workspace: Workspace) -> None:
     async with dashboard(workspace) as user:
         await to_boards(user)
         await user.press("G")
-        await user.sees("Bottom layer - helper", "not written yet")
+        await user.sees("not written yet", "e starts it from its")
+        await user.sees_no("reading …")
+        await user.press("o")
+        await user.is_told("outline: this board has no text yet")
+        await user.press("e")
+        await user.sees("Bottom layer - helper")
         assert workspace.journal.head("board", "bottom-layer-zoe") is None
 
 
@@ -96,7 +101,7 @@ async def test_the_panel_shows_progress_and_leads_to_the_items(workspace: Worksp
         panel.focus()
         await user.press("enter")
         await user.until(lambda: user.pane == "board", "the board")
-        await user.sees("### Update")
+        await user.sees("▪ Update")
 
 
 async def test_the_panel_follows_the_board(workspace: Workspace) -> None:

@@ -139,7 +139,7 @@ async def test_where_nothing_is_open_the_palette_says_so(workspace: Workspace, a
     async with dashboard(workspace) as user:
         await user.goes_to("2", "agents")
         await user.chooses("buffers")
-        await user.is_told("nothing selected that this can be done with: Show all open buffers")
+        await user.is_told("no agent has an open buffer: Show all open buffers")
         opens(alice)
         await user.sees("Buffers")
         await user.chooses("buffers")

@@ -17,7 +17,7 @@ from tui.driver import MIDDLE, NARROW, WIDE, User, dashboard, running
 from tui.team import has_opened_merge
 from watchroom import Workspace
 from watchroom.features.trees.comments import SENT
-from watchroom.features.trees.rows import TRY_AGENT
+from watchroom.features.trees.rows import BASELINE, TRY_AGENT
 from watchroom.kernel.call_context import CallContext
 from watchroom_tui.app import WatchroomApp
 
@@ -95,6 +95,30 @@ async def test_changes_since_head_are_shown_with_their_authors(
         assert "shared" not in user.shown_panes()
 
 
+@pytest.mark.parametrize("screen", ["1 overview", "8 activity"])
+async def test_an_edit_is_one_line_of_activity(
+    kept: Workspace, alice: ScriptedClient, bob: ScriptedClient, screen: str
+) -> None:
+    await asyncio.to_thread(collide, alice, bob)
+    await asyncio.to_thread(alice.write, "new.txt", "1\n")
+    key, name = screen.split()
+    async with dashboard(kept) as user:
+        await user.goes_to(key, name)
+        rows = user.list("activity" if key == "1" else "rows")
+
+        await user.until(lambda: len(rows.items) > 2, "the rows")
+        alices = [row for row in rows.items if row.actor == "alice" and row.version is not None]
+        bobs = [row for row in rows.items if row.actor == "bob" and row.outcome != "ok"]
+        assert [row.zone for row in alices] == ["repo", "repo"]
+        assert [row.zone for row in bobs] == ["repo"]
+        assert not [row for row in rows.items if row.tool == BASELINE]
+        await user.press("z")
+        await user.until(lambda: [row for row in rows.items if row.tool == BASELINE], "all rows")
+        assert {row.zone for row in rows.items if row.actor == "bob" and row.version is not None} == {
+            "session"
+        }
+
+
 async def test_changes_follow_edits_and_commits(
     kept: Workspace, repository: Repository, alice: ScriptedClient
 ) -> None:
@@ -133,6 +157,8 @@ async def test_versions_of_a_changed_file_are_compared(
         await user.sees("v2 alice", "by its own tool")
         await user.press("tab")
         assert user.pane == "versions"
+        await user.sees("a.txt v3", "4 ▌four")
+        await user.press("d")
         await user.sees("v2 → v3", "+ four")
         await user.press("down")
         await user.sees("v1 → v2", "+ TWO")
@@ -239,7 +265,9 @@ async def test_rows_of_trees_are_shown_without_ids_and_with_how_sure_they_are(
     await asyncio.to_thread(work, alice, bob)
     async with dashboard(kept, size=WIDE) as user:
         await user.goes_to("8", "activity")
-        await user.sees("~bob", "a.txt", "git baseline")
+        await user.sees("~bob", "a.txt")
+        await user.press("z")
+        await user.sees("text in git")
         rows = [line for line in user.lines() if "a.txt" in line and "~bob" in line]
         assert rows
         assert kept.trees.all()[0].id not in rows[0]

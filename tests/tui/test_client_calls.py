@@ -46,9 +46,14 @@ async def test_an_idle_agent_is_paused_and_resumed(workspace: Workspace) -> None
         await user.goes_to("2", "agents")
         await user.sees("○ alice")
         await user.press("p")
-        await user.sees("⏸ alice", "⏸ paused")
+        await user.sees("⏸ alice", "⏸ paused", "p resume")
+        await user.goes_to("1", "overview")
+        await user.press("tab")
+        await user.sees("p resume")
+        await user.goes_to("2", "agents")
         await user.press("p")
         await user.is_told("alice is resumed")
+        await user.sees("p pause")
         await user.sees("○ alice", "○ idle")
     tools = [row.tool for row in workspace.journal.rows() if row.actor.startswith("human:")]
     assert tools == [PAUSE, RESUME]

@@ -267,4 +267,4 @@ async def test_the_files_screen_leads_to_the_conflict_of_the_file(
         await user.until(lambda: user.place == "files", "the files")
         await user.has_taken_in(workspace)
         await user.press("M")
-        await user.is_told("This file has no open conflict.")
+        await user.is_told("this file has no open conflict")

@@ -53,7 +53,7 @@ async def test_a_marked_version_is_compared_with_the_one_under_the_cursor(
         await user.press("down", "down")
         await is_titled(user, "v1 → v2")
         await user.press("down")
-        await is_titled(user, "v0 → v1")
+        await is_titled(user, "plan.md v1")
 
 
 async def test_whichever_of_two_versions_is_marked_the_older_comes_first(
@@ -79,7 +79,7 @@ async def test_a_second_press_takes_the_mark_away_and_another_file_too(
         await user.sees_no("◆")
 
 
-async def test_a_refused_write_is_compared_with_its_base_with_the_current_and_with_any(
+async def test_a_refused_write_is_compared_with_its_base_and_with_any_version(
     workspace: Workspace, conflict: int
 ) -> None:
     async with dashboard(workspace) as user:
@@ -88,9 +88,12 @@ async def test_a_refused_write_is_compared_with_its_base_with_the_current_and_wi
         await is_titled(user, "v1 → ✗")
         await user.sees("− one", "+ late")
         await user.press("d")
+        await is_titled(user, "plan.md ✗ · bob")
+        await user.sees("late")
+        await user.press("space", "up")
         await is_titled(user, "v3 → ✗")
         await user.sees("− three", "+ late")
-        await user.press("space", "down")
+        await user.press("down", "down")
         await is_titled(user, "v2 → ✗")
         await user.sees("− two", "+ late")
 
@@ -100,7 +103,7 @@ async def test_two_versions_stand_side_by_side_and_below_each_other_again(
 ) -> None:
     async with dashboard(workspace) as user:
         await opens_poem(user)
-        await user.sees("− two", "+ 2")
+        await user.sees("3 ▌2")
         await user.press("s")
         await user.until(
             lambda: any("− two" in line and "+ 2" in line for line in user.lines()), "both sides"
@@ -153,7 +156,7 @@ async def test_blame_says_who_wrote_each_line_in_which_version_and_why(
         await user.press("G")
         await user.until(lambda: "v1 · alice" in foot(user), "the last line's version")
         await user.press("L")
-        await is_titled(user, "v2 → v3")
+        await is_titled(user, "poem.md v3 · alice")
 
 
 async def test_blame_follows_the_cursor_to_other_versions(workspace: Workspace, poem: None) -> None:
@@ -212,15 +215,22 @@ async def test_a_text_that_the_journal_has_lost_is_told_and_is_not_brought_back(
     break_content(root, POEM, 2, b"\xff\xfe")
     async with dashboard(workspace) as user:
         await opens_poem(user)
+        await user.sees("3  2")
+        for key in ("d", "L"):
+            await user.press(key)
+            await user.sees("v2 cannot be read from the journal.")
+        await user.press("L", "down")
+        await is_titled(user, "poem.md v2 · bob")
         await user.sees("v2 cannot be read from the journal.")
-        await user.press("L")
-        await user.sees("v2 cannot be read from the journal.")
-        await user.press("down", "R")
+        await user.press("R")
         await user.is_told("v2 cannot be read from the journal.")
         assert user.place == "files"
 
 
-async def test_a_version_that_changed_nothing_says_so(workspace: Workspace, conflict: int) -> None:
+async def test_a_version_that_changed_nothing_says_so(
+    workspace: Workspace, conflict: int, alice: Toolbox
+) -> None:
+    write(alice, "three\n", 3)
     async with dashboard(workspace) as user:
         await choose_version(user, 1)
         await user.press("g", "d")

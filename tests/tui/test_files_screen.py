@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from calls import ok
-from tui.driver import User, dashboard
+from tui.driver import MIDDLE, NARROW, User, dashboard
 from tui.team import PLAN, choose_version
 from watchroom import Workspace
 from watchroom_tui.formatters.styled_text import Line
@@ -55,14 +56,41 @@ async def test_the_current_version_and_a_refused_write_cannot_be_brought_back(
         assert workspace.journal.last_seq() == rows
 
 
-async def test_d_compares_with_the_current_version_and_back(workspace: Workspace, conflict: int) -> None:
+async def test_d_shows_the_difference_from_the_version_before_and_the_text_again(
+    workspace: Workspace, conflict: int
+) -> None:
     async with dashboard(workspace) as user:
         await choose_version(user, 1)
+        await user.press("g")
+        await user.sees("plan.md v3 · alice", "1 ▌three")
+        await user.press("d")
+        await user.sees("v2 → v3", "− two", "+ three")
+        await user.press("G")
         await user.sees("v0 → v1", "+ one")
         await user.press("d")
-        await user.sees("v1 → v3", "− one", "+ three")
-        await user.press("d")
-        await user.sees("v0 → v1")
+        await user.sees("plan.md v1 · alice", "1  one")
+
+
+@pytest.mark.parametrize("size", [NARROW, MIDDLE], ids=["80x24", "120x40"])
+async def test_enter_shows_the_text_of_a_file(
+    workspace: Workspace, conflict: int, size: tuple[int, int]
+) -> None:
+    async with dashboard(workspace, size=size) as user:
+        await user.goes_to("4", "files")
+        await user.until(lambda: len(user.list("shared").items) == 3, "the files")
+        await user.press("down", "enter")
+        await user.until(lambda: user.pane == "diff", "the text")
+        await user.sees("plan.md v3 · alice", "1 ▌three")
+
+
+async def test_only_a_file_with_a_conflict_offers_to_settle_it(workspace: Workspace, conflict: int) -> None:
+    async with dashboard(workspace) as user:
+        await user.goes_to("4", "files")
+        await user.until(lambda: user.cursor("shared") is not None, "the files")
+        assert user.cursor("shared").path == "another.md"
+        await user.sees_no("M conflict")
+        await user.press("down")
+        await user.sees("M conflict")
 
 
 async def test_a_conflict_is_red_while_it_is_open_and_grey_once_it_is_settled(

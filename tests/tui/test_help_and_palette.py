@@ -136,7 +136,16 @@ async def test_the_palette_changes_nothing_that_was_not_in_sight(workspace: Work
 async def test_the_palette_says_why_an_action_is_not_possible(workspace: Workspace) -> None:
     async with dashboard(workspace) as user:
         await user.chooses("buffers")
-        await user.is_told("Agents: nothing selected that this can be done with")
+        await user.is_told("Agents: no agent has an open buffer")
+        await user.chooses("previous_row")
+        await user.is_told("open the timeline first, with T")
+        await user.goes_to("4", "files")
+        await user.press("ctrl+p")
+        await offered(user)
+        await user.type("conflict")
+        await user.until(
+            lambda: any("this file has no open conflict" in each for each in options(user)), "why"
+        )
 
 
 def test_words_begin_with_the_query() -> None:

@@ -192,7 +192,7 @@ ROUNDS: Final = {
     "agents": ("2", "g", "\r", *"jjjjjjjj", "\r", "G", "g", "l" * 3, "\t", "G", "\r", ESC),
     "handoffs": ("3", "\r", "G", "g", "l" * 3, "\t"),
     "files": ("4", *"jjjjj", "\r", *"jj", "d", "\r", "G", "l" * 3, "\t"),
-    "requests": ("7", "\r", "e", ESC, "G", "g", "\t", "j", "\t", "\t", "j", " ", "s", "z", "G", "g"),
+    "requests": ("7", "j", "\r", "e", ESC, "G", "g", "\t", "j", "\t", "\t", "j", " ", "s", "z", "G", "g"),
     "activity": ("8", *(("j",) * 12), "\r", "G", "g", ESC, "/", *"evil", "\r", ESC, "o", "o", "o", "G"),
     "tasks": ("9", "d", "G", ESC, *(("\t", "G", "g") * 6), "m", ESC, "\t", "C", ESC, "f", ESC),
     "urgent": (

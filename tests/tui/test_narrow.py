@@ -66,7 +66,7 @@ async def test_every_pane_of_every_screen_can_be_reached_and_used_at_80_by_24(
     wanted = {
         "agents": ["● alice", "No session yet", "a.md", "the preview", "hand over"],
         "handoffs": ["about one.md", "the delivery"],
-        "files": [PLAN, "●─ v1", "+ another"],
+        "files": [PLAN, "●─ v1", "1  another"],
         "documents": ["doc1", "the text"],
         "boards": ["global", "Global board", "☑ all"],
         "requests": ["Requests of agents", "Select a request"],
@@ -92,6 +92,24 @@ async def test_every_pane_of_every_screen_can_be_reached_and_used_at_80_by_24(
                 assert len(user.shown_panes()) == 1 or screen in STACKED
                 assert user.pane in user.shown_panes()
                 await user.press("tab")
+
+
+@pytest.mark.parametrize("place", ["3 handoffs", "5 documents", "7 requests"])
+async def test_an_empty_screen_offers_only_keys_that_do_something(workspace: Workspace, place: str) -> None:
+    async with dashboard(workspace, size=NARROW) as user:
+        await user.goes_to(*place.split())
+        await user.sees("esc back")
+        footer = user.lines()[-1]
+        for label in ("open", "filter", "session", "play", "approve", "reject"):
+            assert label not in footer
+        await user.press("enter")
+        await user.is_told("nothing selected that this can be done with")
+
+
+async def test_a_narrow_footer_names_the_screens_that_fit(workspace: Workspace) -> None:
+    async with dashboard(workspace, size=NARROW) as user:
+        await user.goes_to("7", "requests")
+        await user.sees("1Over 2Agent 3Hand 4File 5Doc 6Board 7Req 8Act 9Task 0Use │ esc back")
 
 
 async def test_at_80_by_24_a_conflict_is_found_seen_and_rolled_back(

@@ -108,6 +108,7 @@ async def test_a_difference_is_searched_and_copied_with_its_signs(
     write(alice, "same\n\tnew port\n", 1)
     async with dashboard(workspace) as user:
         await user.goes_to("4", "files")
+        await user.press("d")
         await user.sees("+ →   new port")
         user.app.screen.query_one("#diff").focus()
         await user.press("slash", *"PORT", "enter")
@@ -163,4 +164,4 @@ async def test_a_click_on_the_item_under_the_cursor_opens_it(workspace: Workspac
         assert user.pane == "shared"
         await user.press("right")
         await user.pilot.click(offset=(6, line))
-        await user.until(lambda: user.pane == "versions", "the versions")
+        await user.until(lambda: user.pane == "diff", "the text")

@@ -147,14 +147,14 @@ async def goes_to_requests(user: User, which: int) -> None:
 
 
 async def goes_to_approval(user: User) -> None:
-    await goes_to_requests(user, 2)
+    await goes_to_requests(user, 0)
     await user.until(lambda: "analyst" in str(user.text("request").border_title), "the request")
     if "request" not in user.shown_panes():
         await user.press("enter")
 
 
 async def goes_to_choice(user: User) -> None:
-    await goes_to_requests(user, 0)
+    await goes_to_requests(user, 2)
     await user.until(lambda: len(user.list("choices").items) == 3, "the choices")
     await user.press("enter", "down")
 

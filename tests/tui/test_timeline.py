@@ -73,6 +73,32 @@ async def test_rows_and_markers_are_gone_through_and_escape_returns_to_the_prese
         assert not user.shows("PAST")
 
 
+@pytest.mark.parametrize("screen", ["2 agents", "4 files", "5 documents", "7 requests"])
+async def test_the_open_timeline_takes_its_keys_from_every_screen(
+    workspace: Workspace, alice: Toolbox, conflict: int, screen: str
+) -> None:
+    workspace.flush()
+    rows = workspace.journal.rows(limit=10_000)
+    marked = [each.seq for each in rows if marker_kind(each) is not None]
+    async with dashboard(workspace) as user:
+        await user.goes_to(*screen.split())
+        await user.press("T")
+        await user.sees("[ ] mark")
+        assert user.lines()[-1].count("[") == 1
+        await user.press("left_square_bracket")
+        await at_row(user, max(seq for seq in marked if seq < rows[-1].seq))
+        await user.sees("PAST")
+
+
+async def test_an_open_timeline_leaves_typed_text_alone(workspace: Workspace, conflict: int) -> None:
+    async with dashboard(workspace) as user:
+        await user.goes_to("8", "activity")
+        await user.press("T", "slash", *"a,b-c[d T", "enter")
+        assert user.list("rows").sought == "a,b-c[d T"
+        assert user.app.is_live
+        assert user.app.timeline is not None
+
+
 async def test_every_screen_shows_the_moment_and_nothing_of_later_ones(
     workspace: Workspace, alice: Toolbox, conflict: int
 ) -> None:

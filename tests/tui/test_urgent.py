@@ -67,6 +67,36 @@ async def test_urgent_goes_to_a_new_deadline_first(workspace: Workspace) -> None
         await user.sees("next: question bob")
 
 
+async def test_urgent_starts_again_after_the_person_has_gone_elsewhere(workspace: Workspace) -> None:
+    for step, agent in enumerate(("alice", "bob"), 1):
+        workspace.requests.ask(CallContext(agent), f"{agent}/mcp/{step}", Request("prompt", "Which?"))
+    async with dashboard(workspace) as user:
+        await user.press("exclamation_mark")
+        await user.sees("next: question bob")
+        await user.goes_to("1", "overview")
+        await user.sees("next: question alice")
+        assert user.list("needs").items[0].agent == "alice"
+        await user.press("exclamation_mark")
+        await user.until(lambda: user.cursor("requests").agent == "alice", "alice")
+
+
+async def test_requests_are_in_the_order_of_the_needs(workspace: Workspace) -> None:
+    now = time.time_ns()
+    for agent, seconds in (("alice", 0), ("bob", 900), ("charlie", 600)):
+        expires = now + seconds * SECOND if seconds else None
+        workspace.requests.ask(
+            CallContext(agent), f"{agent}/mcp/1", Request("prompt", "Which?", expires=expires)
+        )
+    async with dashboard(workspace) as user:
+        await user.goes_to("7", "requests")
+        await user.until(lambda: len(user.list("requests").items) == 3, "the requests")
+        assert [each.agent for each in user.list("requests").items] == ["charlie", "bob", "alice"]
+        for agent in ("charlie", "bob", "alice", "charlie"):
+            await user.sees(f"next: question {agent}")
+            await user.press("exclamation_mark")
+            await user.until(lambda agent=agent: user.cursor("requests").agent == agent, agent)  # type: ignore[misc]
+
+
 async def test_urgent_finds_the_file_behind_a_filter(workspace: Workspace, conflict: int) -> None:
     async with dashboard(workspace) as user:
         await user.goes_to("4", "files")

@@ -262,7 +262,13 @@ class WatchroomApp(Dashboard):
             await self.on_event(event)
 
     async def on_event(self, event: events.Event) -> None:
-        if not self._type_ahead.take(event):
+        if self._type_ahead.take(event):
+            return
+        if isinstance(event, events.Key) and event.is_forwarded and isinstance(self.screen, BaseScreen):
+            # The key came back from the front widget, which does not use it.
+            if not self.screen.explain_key(event.key):
+                await super().on_event(event)
+        else:
             await super().on_event(event)
 
     def show_message(self, text: str, severity: Severity = "information") -> None:
@@ -353,9 +359,10 @@ class WatchroomApp(Dashboard):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ACTIONS_WHILE_OPEN or action == "toggle_timeline":
-            # A merge changes the workspace, so it cannot be shown at an earlier moment.
+            # A merge changes the workspace, so it cannot be shown at an earlier moment. An editor takes keys
+            # as text.
             screen = self.screen
-            if not isinstance(screen, BaseScreen) or screen.SCREEN_NAME == "merge":
+            if not isinstance(screen, BaseScreen) or screen.SCREEN_NAME == "merge" or screen.is_editing:
                 return False
             return self._timeline.is_open or action == "toggle_timeline"
         return super().check_action(action, parameters)

@@ -13,12 +13,14 @@ from textual.events import Key, ScreenResume
 from textual.message import Message
 from textual.widget import Widget
 from watchroom.features.needs.rules import NeedKind
+from watchroom.features.overview.agents import AgentView
 from watchroom.features.overview.model import Model, Need
 from watchroom.features.trees.place import repository_of
 from watchroom.model import Row
 
 from watchroom_tui.context import Dashboard, RowTarget, Target, dashboard_of
-from watchroom_tui.keys.actions import OF_THE_APP, Scope, is_possible, of_scope, scopes_of
+from watchroom_tui.keys.actions import OF_THE_APP, Action, Scope, is_possible, of_scope, scopes_of
+from watchroom_tui.keys.keymap import why_impossible
 from watchroom_tui.widgets.frame import Footer, Header, PaneTabs
 from watchroom_tui.widgets.item_list import ItemList
 from watchroom_tui.widgets.line_widget import StyleRegistry
@@ -83,6 +85,11 @@ class BaseScreen(WorkerScreen[None]):
         """The need under the cursor, or the need about the item under the cursor. None without a need."""
         return None
 
+    @property
+    def agent_to_pause(self) -> AgentView | None:
+        """The agent that the key for a pause pauses or resumes, None if there is none."""
+        return None
+
     def empty_key(self, name: str) -> str:
         """Return the text key for the empty pane ``name``. Repositories have their own texts, because their
         agents register when their clients start."""
@@ -118,10 +125,13 @@ class BaseScreen(WorkerScreen[None]):
     def show(self, model: Model) -> None:
         self._needs = self.dashboard.needs
         self._show_header()
-        self.query_one(Footer).show_seal(model.seal)
+        footer = self.query_one(Footer)
+        footer.show_seal(model.seal)
         self.show_timeline()
         self.show_model(model)
         self._show_tabs()
+        # Other actions may be possible now.
+        footer.refresh()
 
     def _show_header(self) -> None:
         app = self.dashboard
@@ -227,14 +237,31 @@ class BaseScreen(WorkerScreen[None]):
         """Explain why the dashboard is read-only if the person presses a key for a change."""
         if self.dashboard.can_act:
             return
-        keymap = self.dashboard.keymap
-        scopes = of_scope(*OF_THE_APP, self.SCREEN_NAME, *scopes_of(self.focused))
-        pressed = [each for each in scopes if event.key in each.keys_in(keymap)]
+        pressed = self._actions_of(event.key)
         if any(each.acts for each in pressed) and not any(
             is_possible(each, self) for each in pressed if not each.acts
         ):
             event.stop()
             self.dashboard.explain_read_only()
+
+    def _actions_of(self, key: str) -> list[Action]:
+        scopes = of_scope(*OF_THE_APP, self.SCREEN_NAME, *scopes_of(self.focused))
+        return [each for each in scopes if key in each.keys_in(self.dashboard.keymap)]
+
+    def explain_key(self, key: str) -> bool:
+        """Show why ``key`` does nothing now. Return False if it does something, or nothing on any screen."""
+        app, pressed = self.dashboard, self._actions_of(key)
+        if not pressed or any(is_possible(each, self) for each in pressed):
+            return False
+        action = pressed[-1]
+        why = why_impossible(action, app.texts, app.keymap, has_trees=bool(app.model.trees))
+        app.show_message(app.texts("palette.not_now", label=action.label(app.texts), why=why))
+        return True
+
+    @property
+    def is_editing(self) -> bool:
+        """Whether an editor has the focus, so that most keys type text."""
+        return self.focused is not None and self.focused.has_class("editor")
 
     @cached_property
     def panes(self) -> list[Widget]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from textual.message_pump import MessagePump
     from watchroom import Workspace
     from watchroom.features.needs.rules import NeedKind
+    from watchroom.features.overview.agents import AgentView
     from watchroom.features.overview.model import Model, Need
     from watchroom.features.overview.timeline import TimelineView
     from watchroom.kernel.journal import Journal
@@ -158,32 +159,30 @@ class Navigator:
 
     def __init__(self, app: Dashboard) -> None:
         self._app = app
-        self._visited: list[tuple[NeedKind, str, int]] = []
-        """The needs that were visited in this round, in order."""
+        self._visited: set[tuple[NeedKind, str, int]] = set()
+        """The needs that were visited in this round."""
+        self._screen = ""
+        """The screen of the last visited need."""
 
     @property
     def next_need(self) -> Need | None:
-        """The target of `go_to_next_need`: the most urgent need that was not visited in this round. After a
-        complete round: the need after the last visited need."""
-        needs = self._app.needs
-        left = next((need for need in needs if need.identity not in self._visited), None)
-        if left is not None or not needs:
-            return left
-        known = {need.identity for need in needs}
-        newest = next(each for each in reversed(self._visited) if each in known)
-        last = next(at for at, need in enumerate(needs) if need.identity == newest)
-        return needs[(last + 1) % len(needs)]
+        """The target of `go_to_next_need`: the most urgent need that was not visited in this round. A round
+        ends after the last need, or when the person goes to another screen."""
+        needs, is_same = self._app.needs, self._app.current_mode == self._screen
+        left = (need for need in needs if not is_same or need.identity not in self._visited)
+        return next(left, needs[0] if needs else None)
 
     async def go_to_next_need(self) -> None:
-        """Go to the need with the nearest deadline. Repeated calls go to the following needs."""
+        """Go to `next_need`. Repeated calls go to the following needs."""
         need = self.next_need
         if need is None:
             self._app.show_message(self._app.texts("header.calm"))
         else:
-            if need.identity in self._visited:
+            if need.identity in self._visited or self._app.current_mode != self._screen:
                 self._visited.clear()
-            self._visited.append(need.identity)
+            self._visited.add(need.identity)
             await self.go_to_need(need)
+            self._screen = self._app.current_mode
             # The header now shows another need, even if the screen stays the same.
             self._app.show_model()
 
@@ -264,6 +263,9 @@ class ScreenInFront(Protocol):
 
     @property
     def current_need(self) -> Need | None: ...
+
+    @property
+    def agent_to_pause(self) -> AgentView | None: ...
 
     def go_to(self, target: Target) -> None: ...
 

@@ -18,7 +18,7 @@ from watchroom_tui.keys.actions import (
     is_possible,
     scopes_of,
 )
-from watchroom_tui.keys.keymap import palette_title
+from watchroom_tui.keys.keymap import palette_title, why_impossible
 from watchroom_tui.presentation.localization import texts_of
 from watchroom_tui.textual_compat import require
 from watchroom_tui.widgets.line_widget import content
@@ -62,11 +62,21 @@ class ActionCommands(Provider):
             score += _WORD_SCORE
         if query.casefold() in (name.strip().casefold() for name in (action.label(texts), *names.split(","))):
             score += _NAME_SCORE
-        if SCREEN_OF_SCOPE.get(action.scope) not in (None, getattr(self.screen, "SCREEN_NAME", "")):
+        if self._is_elsewhere(action):
             return score
-        if not is_possible(action, self.screen):
+        if not self._is_possible(action):
             return score * _IMPOSSIBLE
         return score + _HERE_SCORE if score else 0.0
+
+    def _is_elsewhere(self, action: Action) -> bool:
+        """Whether ``action`` belongs to another screen."""
+        return SCREEN_OF_SCOPE.get(action.scope) not in (None, getattr(self.screen, "SCREEN_NAME", ""))
+
+    def _is_possible(self, action: Action) -> bool:
+        if action.scope == "timeline":
+            # The app asks the front screen, which is the palette.
+            return action.id == "timeline" or self._dashboard.timeline is not None
+        return is_possible(action, self.screen)
 
     @property
     def _dashboard(self) -> Dashboard:
@@ -76,7 +86,12 @@ class ActionCommands(Provider):
         return palette_title(action, self._dashboard.texts, self._dashboard.keymap)
 
     def _line(self, action: Action, title: Content) -> Content:
-        return title + Content.styled(f"  {action.help(self._dashboard.texts)}", "dim")
+        said = action.help(self._dashboard.texts)
+        if not self._is_elsewhere(action) and not self._is_possible(action):
+            app = self._dashboard
+            why = why_impossible(action, app.texts, app.keymap, has_trees=bool(app.model.trees))
+            said += f" · {why}"
+        return title + Content.styled(f"  {said}", "dim")
 
     def _run(self, action: Action) -> partial[bool]:
         return partial(self._dashboard.call_later, run_action, self._dashboard, action)
@@ -104,8 +119,11 @@ async def run_action(app: Dashboard, action: Action) -> None:
         await app.show_screen(name)
     keys, help_text = action.shown_keys(app.keymap), action.help(texts)
     if not is_possible(action, app.screen):
-        where = texts(f"scope.{action.scope}")
-        app.show_message(texts("palette.not_here", where=where, action=help_text), "warning")
+        where, why = (
+            texts(f"scope.{action.scope}"),
+            why_impossible(action, texts, app.keymap, has_trees=bool(app.model.trees)),
+        )
+        app.show_message(texts("palette.not_here", where=where, why=why, action=help_text), "warning")
     elif goes_there and action.acts and keys:
         app.show_message(texts("palette.select", shown=keys[0], action=help_text))
     else:

@@ -77,10 +77,16 @@ def fit(text: str, width: int, align: Literal["left", "right"] = "left") -> str:
 
 
 def fit_path(path: str, width: int) -> str:
-    """Return ``path`` in exactly ``width`` cells, cut in its middle to keep both folder and name. The name is
-    complete if there is space for a sign of the folder, so that names can be distinguished."""
+    """Return ``path`` in exactly ``width`` cells. Leave out folders before the name, so that names can be
+    distinguished. Cut the name, or a text other than a path, in its middle."""
     if cell_len(path) <= width or width < 5:
         return fit(path, width)
+    *folders, name = path.split("/")
+    if folders and name and " " not in path:
+        for kept in range(len(folders) - 1, -1, -1):
+            shorter = "/".join([*folders[:kept], "…", name])
+            if cell_len(shorter) <= width:
+                return fit(shorter, width)
     tail_width = (width - 1) * 2 // 3
     name_width = cell_len(path[path.rfind("/") :])
     if tail_width < name_width <= width - 2:

@@ -109,7 +109,8 @@ def wrap_cells(
     at = next((at for at, column in enumerate(columns) if column.grows), None)
     if at is None or not 1 < widths[at] < width_of(cells[at]) or _is_path(columns[at], cells[at]):
         return [align_cells(columns, cells, widths)]
-    parts = wrapped([Span(""), *cells[at]], widths[at])
+    first, *rest_of_parts = wrapped([Span(""), *cells[at]], widths[at])
+    parts = [first, *map(_without_first_blank, rest_of_parts)]
     if len(parts) > most:
         rest = [span for part in parts[most - 1 :] for span in part if span.text]
         last = Span(fit("".join(span.text for span in rest), widths[at]), rest[0].style)
@@ -121,6 +122,14 @@ def wrap_cells(
         row = [*others[:at], [*part, Span("")], *others[at + 1 :]]
         lines.append(align_cells(columns, row, widths))
     return lines
+
+
+def _without_first_blank(part: Line) -> Line:
+    """Return ``part``, a line that follows another, without the blank between the two."""
+    at = next((at for at, span in enumerate(part) if span.text), None)
+    if at is None or not part[at].text.startswith(" "):
+        return part
+    return [*part[:at], part[at]._replace(text=part[at].text[1:]), *part[at + 1 :]]
 
 
 def _is_path(column: Column, cell: Line) -> bool:

@@ -447,7 +447,8 @@ BEFORE_WIDGETS: Final = {
     "landing_down",
 }
 """Ids of the actions with priority over widgets: Textual's screens and editor would handle their keys
-otherwise, or text typed after their keys belongs to a new search."""
+otherwise, or text typed after their keys belongs to a new search. The actions of the timeline have priority,
+too, because the open timeline uses keys of other actions."""
 
 
 def bindings(scope: Scope) -> list[BindingType]:
@@ -459,7 +460,7 @@ def bindings(scope: Scope) -> list[BindingType]:
             action.name,
             action.id,
             show=False,
-            priority=action.id in BEFORE_WIDGETS,
+            priority=action.id in BEFORE_WIDGETS or scope == "timeline",
             id=action.id,
         )
         for action in ACTIONS

@@ -56,7 +56,17 @@ def key_hints(node: DOMNode, texts: Catalogue, keymap: Mapping[str, tuple[str, .
     """Return the keys of ``scopes`` that work in the dialog ``node``, with their labels, for the frame of the
     dialog."""
     actions = [each for each in of_scope(*scopes) if each.footer and node.check_action(*parse(each.name)[1:])]
-    return " · ".join(f"{each.shown_keys(keymap)[0]} {each.label(texts)}" for each in actions if each.keys)
+    return " · ".join(f"{shown_pair(each, keymap)} {each.label(texts)}" for each in actions if each.keys)
+
+
+def shown_pair(action: Action, keymap: Mapping[str, tuple[str, ...]]) -> str:
+    """Return the first key of ``action``. For the previous item, add the key for the next item, unless that
+    key is shown for itself."""
+    keys = action.shown_keys(keymap)[:1]
+    if action.meaning == "previous":
+        pair = (each for each in of_scope(action.scope) if each.meaning == "next" and not each.footer)
+        keys += tuple(key for each in pair for key in each.shown_keys(keymap)[:1])
+    return " ".join(keys)
 
 
 def palette_title(action: Action, texts: Catalogue, keymap: Mapping[str, tuple[str, ...]]) -> str:
@@ -69,6 +79,19 @@ def shown_key(action_id: str, keymap: Mapping[str, tuple[str, ...]]) -> str:
     """Return the name of the first key of the action with this id, for people. ``–`` if it has no keys."""
     action = next(each for each in ACTIONS if each.id == action_id)
     return next(iter(action.shown_keys(keymap)), "–")
+
+
+def why_impossible(
+    action: Action, texts: Catalogue, keymap: Mapping[str, tuple[str, ...]], *, has_trees: bool
+) -> str:
+    """Return the reason why ``action`` is not possible on its screen now. ``has_trees``: whether the
+    workspace belongs to a repository."""
+    if action.scope == "timeline":
+        return texts("palette.why.timeline", shown=shown_key("timeline", keymap))
+    if action.in_repository and not has_trees:
+        return texts("palette.why.repository")
+    own = f"palette.why.{action.id}"
+    return texts(own if own in texts else "palette.why.selection")
 
 
 def keys_page(texts: Catalogue) -> str:

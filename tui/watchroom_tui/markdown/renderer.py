@@ -36,6 +36,9 @@ _TITLES: Final = ("heading", "heading", "heading-3", "heading-4", "heading-4", "
 _RULES: Final = ("━", "─")
 """The lines below headings of the first levels. Deeper headings have a mark before their text instead."""
 
+_DEEPER: Final = "▪"
+"""The mark of deeper headings, once for each level below the levels with a line."""
+
 _TASKS: Final = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
 
 
@@ -233,7 +236,7 @@ class _Drawer:
         self._at += 2
         level = int(opening.tag[1])
         style = _TITLES[level - 1]
-        marks = "" if level <= len(_RULES) else "#" * level + " "
+        marks = "" if level <= len(_RULES) else _DEEPER * (level - len(_RULES)) + " "
         inner = _at(wrap_runs(self._words(token, style), max(MIN_WIDTH, width - len(marks))), token)
         if marks:
             return _beside([Span(marks, "bullet")], [Span(" " * len(marks))], inner, width)

@@ -13,23 +13,24 @@ LIGHT: Final = "watchroom-light"
 ColorDepth: TypeAlias = Literal["16", "256", "full"]
 """The number of colours of a terminal. Terminals of 16 colours keep their own colours and background."""
 
-# In the order of `AgentColours`: the first three differ the most, then the first six. The green of versions
-# is left out.
+# In the order of `AgentColours`: the first three differ the most, then the first six. They were found by a
+# search for the largest distance (OKLab) to each other and to the colours of versions, warnings, errors and
+# texts.
 _DARK_AGENTS: Final = [
-    *("#f2c14e", "#7cb7ff", "#c9a0ff", "#f4f59a", "#5fd7d7", "#ff9e80"),
-    *("#e3a869", "#9fb4ff", "#f59ac8", "#b7d36b", "#6fe0b5", "#dba6a6"),
+    *("#e196ff", "#87a500", "#ffff69", "#00d2ff", "#6996ff", "#5affff"),
+    *("#00b496", "#d2963c", "#ffa5c3", "#ffffd2", "#a5ffa5", "#e178b4"),
 ]
 _LIGHT_AGENTS: Final = [
-    *("#8a5a00", "#1a5fb4", "#7a35c2", "#5b1030", "#0a6475", "#a53a16"),
-    *("#5d2b13", "#3f51b5", "#b0246f", "#4d6617", "#0b644d", "#4a2c6b"),
+    *("#3c0fa5", "#a52da5", "#69005a", "#005ad2", "#691e00", "#004b87"),
+    *("#693cb4", "#873c69", "#003c00", "#1e1e69", "#004b4b", "#5a4b1e"),
 ]
 _DARK_AGENTS_OF_256: Final = [
-    *("#ffd75f", "#87afff", "#d7afff", "#ffffaf", "#5fd7d7", "#ffaf87"),
-    *("#d7af5f", "#afafff", "#ff87d7", "#afd75f", "#5fd7af", "#d7afaf"),
+    *("#d787ff", "#00d7ff", "#00af5f", "#d78700", "#87ffd7", "#ffafff"),
+    *("#87afff", "#afaf00", "#00afaf", "#d7ff5f", "#ffffaf", "#ffaf5f"),
 ]
 _LIGHT_AGENTS_OF_256: Final = [
-    *("#5f5f00", "#005faf", "#8700d7", "#5f005f", "#005f5f", "#af005f"),
-    *("#5f0000", "#0000d7", "#87005f", "#303030", "#5f5f5f", "#870000"),
+    *("#5f00ff", "#870087", "#000087", "#005faf", "#0000d7", "#5f0000"),
+    *("#5f00af", "#5f005f", "#af005f", "#8700d7", "#870000", "#005f5f"),
 ]
 _DARK_AGENTS_OF_16: Final = [
     *("bright_cyan", "green", "bright_yellow", "cyan", "bright_green", "bright_magenta"),

@@ -120,12 +120,20 @@ class RequestPage:
 
     Create it once per request, because calls can have megabytes of arguments. Draw it again for each change
     of a review.
+
+    ``with_options``: whether to list the choices. False if they are shown beside the page.
     """
 
     def __init__(
-        self, details: RequestDetails, changes: Sequence[Sequence[DiffLine] | None], texts: Catalogue
+        self,
+        details: RequestDetails,
+        changes: Sequence[Sequence[DiffLine] | None],
+        texts: Catalogue,
+        *,
+        with_options: bool = True,
     ) -> None:
         self._details = details
+        self._with_options = with_options
         self._changes = changes
         self._texts = texts
         calls = zip(details.request.calls, details.proposals, strict=True)
@@ -136,7 +144,7 @@ class RequestPage:
     def rows(self, reviews: Mapping[str, Review]) -> list[RequestRow]:
         """Return all rows. ``reviews`` contains the accepted hunks and the comments, by call id."""
         details, texts = self._details, self._texts
-        rows = [RequestRow(line) for line in _request_head(details, texts)]
+        rows = [RequestRow(line) for line in _request_head(details, texts, with_options=self._with_options)]
         calls = zip(details.request.calls, details.proposals, self._changes, self._heads, strict=True)
         for call, would, changed, head in calls:
             review = reviews.get(call.id)
@@ -157,7 +165,7 @@ class RequestPage:
         return RequestDrawing(self.rows(reviews), reviews, self._texts)
 
 
-def _request_head(details: RequestDetails, texts: Catalogue) -> list[Line]:
+def _request_head(details: RequestDetails, texts: Catalogue, *, with_options: bool) -> list[Line]:
     asked, request = details.asked, details.request
     lines: list[Line] = [
         [
@@ -174,7 +182,7 @@ def _request_head(details: RequestDetails, texts: Catalogue) -> list[Line]:
     rule = request.metadata.get(POLICY_RULE)
     if request.kind == "approve" and isinstance(rule, str):
         lines += [[Span(" "), Span(texts("request.by_policy", rule=sanitize(rule)), "dim")], []]
-    if request.options:
+    if request.options and with_options:
         lines += [[Span("  · ", "dim"), Span(sanitize(option.label))] for option in request.options]
         lines.append([])
     return lines

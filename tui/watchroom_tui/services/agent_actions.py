@@ -75,9 +75,7 @@ class AgentActions:
         if not view.is_present:
             self._app.show_message(self._reader_text("session.not_run", agent), "warning")
             return
-        has_failed = view.session is not None and view.session.status == "error"
-        is_held = view.is_paused or has_failed
-        tool, key = (RESUME, "session.resumed") if is_held else (PAUSE, "session.paused")
+        tool, key = (RESUME, "session.resumed") if view.is_resumable else (PAUSE, "session.paused")
         done = texts(key, agent=name)
         self._start(partial(self._app.carry_out, tool, {"agent_id": agent}, done))
 

@@ -13,16 +13,20 @@ from watchroom_tui.formatters.local_time import zoned_time
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.text_pane import TextPane
+from watchroom_tui.widgets.version_timeline import version_name
 
 
 async def show_version(app: Dashboard, view: TextPane, head: Row, path: str) -> None:
     """Show the version ``head`` of a file in ``view``, or the reason why its text is unavailable. ``path``:
     the displayed path."""
-    title = f"{sanitize(path)} v{head.version} · {sanitize(head.actor)}"
+    name = version_name(head)
+    title = f"{sanitize(path)} {name} · {sanitize(head.actor)}"
     preview = await asyncio.to_thread(read_preview, app.journal, head)
     if preview.text is None:
-        if head.deleted:
+        if head.deleted or head.sha256 is None:
             said = app.texts("preview.deleted", who=sanitize(head.actor), time=zoned_time(head.time))
+        elif preview.size is None:
+            said = app.texts("files.unreadable", version=name)
         else:
             said = app.texts("preview.not_kept", size=size(preview.size))
         view.show_notice(head.path, [[], [Span(" "), Span(said, "dim")]], title=title)

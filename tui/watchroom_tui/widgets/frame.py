@@ -22,6 +22,7 @@ from watchroom_tui.formatters.needs import is_soon, need_party, time_left
 from watchroom_tui.formatters.styled_text import Line, Span, width_of
 from watchroom_tui.formatters.tree_changes import branch_text
 from watchroom_tui.keys.actions import SCREENS, Action, is_possible, of_scope, offered, scopes_of
+from watchroom_tui.keys.keymap import shown_pair
 from watchroom_tui.presentation.localization import keymap_of, now_of, texts_of
 from watchroom_tui.widgets.line_widget import LineWidget
 
@@ -30,6 +31,8 @@ PARTY_WIDTHS: Final = (24, 18, 14)
 BRANCH_WIDTH: Final = 24
 """Maximum number of cells for the name of the branch."""
 SEPARATOR: Final = " │"
+SWITCH: Final = "tab ⇄"
+"""The key to the next pane, after the names of the panes."""
 NAMES_FROM: Final = 100
 """Minimum number of columns to show the names of other screens. Narrower footers show more keys of the
 current screen instead."""
@@ -221,20 +224,28 @@ class PaneTabs(LineWidget):
         spans: list[Span] = []
         for index, name in enumerate(self._names):
             spans.append(Span(f" {name} ", "cursor" if index == self._front else "dim"))
-            spans.append(Span(" "))
+            spans.append(Span(" " * self._gap))
         width, left = self.size.width, self._left()
-        line = [*spans, Span("tab ⇄", "key")]
+        line = [*spans, Span(SWITCH, "key")]
         return self.strip(line, max(width + left, width_of(line))).crop(left, left + width)
+
+    @property
+    def _gap(self) -> int:
+        """The number of blank cells between two tabs."""
+        return int(self._end_of(len(self._names), 1) + cell_len(SWITCH) <= self.size.width)
+
+    def _end_of(self, count: int, gap: int) -> int:
+        """Return the number of cells of the first ``count`` tabs with ``gap`` blank cells after each."""
+        return sum(cell_len(name) + 2 + gap for name in self._names[:count])
 
     def _left(self) -> int:
         """Return the number of cells to cut at the left to make the front tab visible."""
-        end = sum(cell_len(name) + 3 for name in self._names[: self._front + 1])
-        return max(0, end - self.size.width)
+        return max(0, self._end_of(self._front + 1, self._gap) - self.size.width)
 
     def on_click(self, event: events.Click) -> None:
         start, at = 0, event.x + self._left()
         for index, name in enumerate(self._names):
-            end = start + cell_len(name) + 3
+            end = start + cell_len(name) + 2 + self._gap
             if start <= at < end:
                 self.post_message(self.Chosen(index))
             start = end
@@ -345,8 +356,9 @@ class Footer(LineWidget):
         if width < NAMES_FROM:
             variants += [(self._numbers(), everywhere), (self._numbers(), bare)]
         for screens, keys in variants:
-            if _width(screens) + len(SEPARATOR) + _width(here) + _width(keys) <= width:
-                return screens, keys
+            free = width - (_width(screens) + len(SEPARATOR) + _width(here) + _width(keys))
+            if free >= 0:
+                return self._with_names(screens, free), keys
         return (screens, keys) if self._is_main_screen else ([], everywhere)
 
     def _screens(self, length: str, *, is_tight: bool = False) -> list[_Entry]:
@@ -370,13 +382,33 @@ class Footer(LineWidget):
         entries = self._screens("short")
         return [each if each.style == "strong" else each._replace(label="") for each in entries]
 
+    def _with_names(self, screens: list[_Entry], free: int) -> list[_Entry]:
+        """Return ``screens`` with the names of the first screens that fit into ``free`` more cells."""
+        shown = list(screens)
+        for at, (entry, named) in enumerate(zip(screens, self._screens("short"), strict=True)):
+            if entry.label:
+                continue
+            free -= width_of(named.spans) - width_of(entry.spans)
+            if free < 0:
+                break
+            shown[at] = named
+        return shown
+
     def _screen_entries(self) -> list[_Entry]:
         """Return the actions of the focused pane and the screen, then of every list. Add the way back if the
         pane and the screen have no actions."""
-        actions = [
+        keymap = keymap_of(self)
+        possible = [
             action
             for action in offered(dashboard_of(self).can_act, *self._scopes())
-            if action.footer and is_possible(action, self.screen)
+            if is_possible(action, self.screen)
+        ]
+        # The open timeline takes its keys from all other actions.
+        taken = {key for action in possible if action.scope == "timeline" for key in action.keys_in(keymap)}
+        actions = [
+            action
+            for action in possible
+            if action.footer and (action.scope == "timeline" or taken.isdisjoint(action.keys_in(keymap)))
         ]
         ours = [action for action in actions if action.scope not in ("list", "view")]
         focused = scopes_of(self.screen.focused)
@@ -387,7 +419,12 @@ class Footer(LineWidget):
         return [self._entry(action) for action in (*ours, *shared, *back)]
 
     def _entry(self, action: Action) -> _Entry:
-        return _Entry(action.shown_keys(keymap_of(self))[0], action.label(texts_of(self)), action.target)
+        texts, label = texts_of(self), action.label(texts_of(self))
+        if action.meaning == "pause":
+            front = dashboard_of(self).base_screen
+            agent = front.agent_to_pause if front is not None else None
+            label = texts("footer.resume") if agent is not None and agent.is_resumable else label
+        return _Entry(shown_pair(action, keymap_of(self)), label, action.target)
 
     def _scopes(self) -> list[str]:
         """Return the scopes of the focused widget's keys."""

@@ -289,7 +289,7 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
 
     def _appearance(self, index: int, part: int, width: int) -> tuple[Hashable, ...]:
         if index >= len(self._shown):
-            return (None, index if not self._shown else -1, width, self._filter)
+            return (None, -1, width) if self._shown else (None, index, width, *self.empty_lines(width))
         height = self._rows.height_of(index)
         return (self._render_key(self._shown[index]), self._cursor_style(index), width, part, height)
 
@@ -453,6 +453,14 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
     def _refresh_item(self, index: int) -> None:
         for row in self._rows.rows_of(index):
             self.refresh_line(row)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether ``action`` is possible. An empty list offers nothing to open, copy or filter."""
+        if action in ("open", "copy"):
+            return self.item is not None
+        if action == "filter":
+            return bool(self._all or self._filter)
+        return super().check_action(action, parameters)
 
     def action_move(self, step: int) -> None:
         self._move_cursor(self._cursor + step)

@@ -18,6 +18,8 @@ from watchroom_tui.widgets.item_list import ItemList
 
 SHORT_OUTCOME: Final = 9
 """Minimum number of cells of an outcome before a message."""
+ALIGNED_FROM: Final = 96
+"""Minimum number of columns to align the messages. Narrower lists show more of each message instead."""
 
 
 class RowList(ItemList[Row]):
@@ -39,7 +41,7 @@ class RowList(ItemList[Row]):
     def cells(self, item: Row) -> Sequence[Line]:
         texts, is_open = texts_of(self), dashboard_of(self).model.is_open(item)
         outcome, said = labels.outcome_span(item, texts, is_open=is_open), labels.row_message(item)
-        if said:
+        if said and self.content_area.width >= ALIGNED_FROM:
             # Short outcomes are padded, so that the messages after them are aligned.
             outcome = outcome._replace(text=outcome.text.ljust(SHORT_OUTCOME))
         changed_nothing = is_reading(item) or (item.version is None and item.outcome == "ok")

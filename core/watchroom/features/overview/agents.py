@@ -97,6 +97,11 @@ class AgentView(NamedTuple):
         return self.session is not None and (self.session.status == "paused" or self.is_pause_requested)
 
     @property
+    def is_resumable(self) -> bool:
+        """Whether a person can resume it: it is paused, or an error ended its session."""
+        return self.is_paused or (self.session is not None and self.session.status == "error")
+
+    @property
     def is_unsupervised(self) -> bool:
         """Whether no hook reports the current work of the agent's client, so that its calls cannot be held or
         approved."""

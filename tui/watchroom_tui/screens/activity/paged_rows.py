@@ -11,6 +11,8 @@ from watchroom.kernel.journal import RowFilter
 from watchroom.model import Row
 
 from watchroom_tui.context import dashboard_of
+from watchroom_tui.formatters.edit_rows import NEAR as NEAR_ROWS
+from watchroom_tui.formatters.edit_rows import without_repeats
 from watchroom_tui.widgets.row_list import RowList
 
 NEAR: Final = 100
@@ -35,6 +37,7 @@ class PagedRowList(RowList):
     _only = RowFilter(steps=False)
     _loaded: Sequence[Row] = ()
     _newest = 0
+    _oldest = 0
     _asked: PageRequested | None = None
     _complete = False
     _label = ""
@@ -57,9 +60,10 @@ class PagedRowList(RowList):
         new = [row for row in recent if row.seq > self._newest and self._only.admits(row)]
         self._newest = recent[0].seq
         if new:
-            self._loaded = [*new, *self._loaded]
+            self._loaded = [*self._folded([*new, *self._loaded[:NEAR_ROWS]]), *self._loaded[NEAR_ROWS:]]
             if len(self._loaded) > 2 * KEPT and not self._is_away_from_top():
                 self._loaded = self._loaded[:KEPT]
+                self._oldest = self._loaded[-1].seq
                 self._complete = False
             self.show(self._loaded)
 
@@ -84,13 +88,16 @@ class PagedRowList(RowList):
             return
         self._asked = None
         self._complete = len(rows) < self.PAGE
+        self._oldest = rows[-1].seq if rows else 0
         if request.before == sys.maxsize:
             self._forget_widths()
-            self._loaded = list(rows)
             self._newest = max(self._newest, rows[0].seq if rows else 0)
+            rows = self._folded(rows)
+            self._loaded = rows
             self._cursor = 0
             self._held = None
         else:
+            rows = self._folded(rows)
             self._loaded = [*self._loaded, *rows]
         self._all = self._loaded
         if self._held is None:
@@ -121,7 +128,11 @@ class PagedRowList(RowList):
             return
         bottom = max(self._cursor, self.scroll_offset.y + self.content_area.height)
         if bottom + NEAR >= len(self._loaded):
-            self._ask(self._loaded[-1].seq)
+            self._ask(self._oldest)
+
+    def _folded(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """Return ``rows`` with one row for each edit, or all rows if steps are shown."""
+        return rows if self._only.steps else without_repeats(rows)
 
     def _ask(self, before: int) -> None:
         self._asked = self.PageRequested(before, self._only)

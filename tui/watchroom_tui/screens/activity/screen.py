@@ -80,6 +80,8 @@ class ActivityScreen(BaseScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "commit_work":
             return bool(self.dashboard.model.trees) and bool(self._agent)
+        if action == "revert_work":
+            return self.query_one("#rows", PagedRowList).item is not None
         return action != "show_terminal" or bool(self._agent)
 
     @property

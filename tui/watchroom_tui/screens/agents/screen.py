@@ -10,6 +10,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from watchroom.features.buffers.view import BufferView
 from watchroom.features.files.reads import list_private_files
+from watchroom.features.overview.agents import AgentView
 from watchroom.features.overview.client_files import ClientFile
 from watchroom.features.overview.model import Model, Need
 from watchroom.features.overview.reads import read_client_call
@@ -20,6 +21,7 @@ from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import AgentTarget, RowTarget, SessionTarget, Target
 from watchroom_tui.dialogs.row import RowDialog
 from watchroom_tui.formatters.client_calls import client_file_lines
+from watchroom_tui.formatters.edit_rows import without_repeats
 from watchroom_tui.formatters.labels import path_of
 from watchroom_tui.keys.actions import bindings
 from watchroom_tui.presentation.sanitize import sanitize
@@ -169,6 +171,10 @@ class AgentsScreen(BaseScreen):
             action(AgentActions(self.dashboard), view.agent.id)
 
     @property
+    def agent_to_pause(self) -> AgentView | None:
+        return self.query_one("#agents", AgentList).item
+
+    @property
     def current_need(self) -> Need | None:
         view = self.query_one("#agents", AgentList).item
         return self.find_agent_need(
@@ -227,7 +233,7 @@ class AgentsScreen(BaseScreen):
         edited = [each for each in self.dashboard.model.client_files if agent in each.agents]
         changed = [each.head for each in self.dashboard.model.tree_files if each.head.actor == agent]
         self.query_one("#files", FileList).show_of(agent, (*files, *changed, *edited))
-        self.query_one("#rows", OwnRowList).show_of(agent, rows)
+        self.query_one("#rows", OwnRowList).show_of(agent, without_repeats(rows))
         self._preview()
 
     def _preview(self) -> None:

@@ -119,6 +119,7 @@ class SessionPane:
         if not reading.steps:
             self._view.clear()
             return
+        self._view.set_class(self._chosen is not None, "-past")
         self._view.show_session(path, entries, (agent, reading.saying), title=self._title(reading))
         if self._wanted_step and path == self._chosen:
             self._view.move_to_step(self._wanted_step)

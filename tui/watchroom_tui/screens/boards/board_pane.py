@@ -13,6 +13,7 @@ from watchroom.model import Row
 from watchroom_tui.formatters.board_summary import with_headings
 from watchroom_tui.formatters.board_tree import BoardItem
 from watchroom_tui.formatters.styled_text import Span
+from watchroom_tui.keys.keymap import shown_key
 from watchroom_tui.markdown.board_drawing import BoardDrawing
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.readers.board import BoardSnapshot, read_board
@@ -89,6 +90,11 @@ class BoardPane:
             self._panel.show_message(())
             return
         self._reading = reading
+        if item.view is None:
+            said = app.texts("boards.unwritten", shown=shown_key("edit_board", app.keymap))
+            self._view.show_notice(item.name, [[], [Span(" "), Span(said, "dim")]], title=self._title(item))
+            self._panel.show_message(())
+            return
         drawing = await asyncio.to_thread(BoardDrawing, reading.data)
         self._view.show_drawing(item.name, drawing, title=self._title(item))
         await asyncio.sleep(SUMMED_UP_AFTER)

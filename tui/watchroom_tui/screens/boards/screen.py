@@ -79,7 +79,7 @@ class BoardsScreen(BaseScreen):
             return item is not None and item.conflicts > 0
         if action == "drop_draft":
             return item is not None and self.dashboard.drafts.find(BoardDraft, item.name) is not None
-        if action == "versions":
+        if action in ("versions", "outline"):
             return item is not None and item.view is not None
         return action != "edit" or item is not None
 

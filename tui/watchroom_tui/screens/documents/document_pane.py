@@ -141,6 +141,7 @@ class DocumentPane:
 
     def _show_scrubber(self, reading: DocumentSnapshot, newest: int) -> None:
         self._scrubber.show(reading.row, newest, self._mark())
+        self._view.set_class(not self.is_live, "-past")
         # The newest and earlier versions have different actions.
         self._screen.query_one(Footer).refresh()
 

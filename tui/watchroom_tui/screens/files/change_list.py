@@ -61,7 +61,8 @@ class ChangeList(ItemList[ChangeItem]):
         Column(least=12, cut="middle", grows=True),
         Column(least=8),
         Column(least=1),
-        Column(least=4, align="right", from_width=48),
+        # With little space, the authors are more useful than the age.
+        Column(least=4, align="right", from_width=64),
     )
 
     def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002

@@ -46,10 +46,11 @@ from watchroom_tui.readers.comparison import Comparison, compare_versions
 from watchroom_tui.screens.files.change_list import ChangeItem, ChangeList
 from watchroom_tui.screens.files.change_view import ChangeView, ChosenLines
 from watchroom_tui.screens.files.shared_list import SharedFileList
-from watchroom_tui.screens.files.tree_pane import TreePane
+from watchroom_tui.screens.files.tree_pane import Form, TreePane
 from watchroom_tui.services.agent_actions import AgentActions
 from watchroom_tui.services.change_comments import ChangeComments
 from watchroom_tui.services.external_editor import edit_file
+from watchroom_tui.services.file_preview import show_version
 from watchroom_tui.widgets.containers import Container
 from watchroom_tui.widgets.frame import Footer
 from watchroom_tui.widgets.item_list import ItemList
@@ -66,11 +67,12 @@ CHECKED_AT_ONCE: Final = 2_000_000
 
 
 class Shown(NamedTuple):
-    """The content of the lower pane: two versions, or the blame of one version."""
+    """The content of the right pane: a version in a form, or its difference from another row than its
+    base."""
 
     row: int
     other: int | None
-    is_blame: bool
+    form: Form
 
 
 class FilesScreen(BaseScreen):
@@ -82,9 +84,9 @@ class FilesScreen(BaseScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._to_current = False
+        self._form: Form = "text"
+        """The form of versions. Changes since HEAD have their own form."""
         self._wants_sides = False
-        self._blames = False
         self._shown_file: SharedFile | None = None
         self._client_file: ClientFile | None = None
         """The shown file if agents edited it with the tools of their clients, else None."""
@@ -186,6 +188,7 @@ class FilesScreen(BaseScreen):
             self.app.push_screen(RowDialog(row))
             return
         self._wanted_seq = row.seq
+        self._form = "difference"
         self._shown_file = None
         self._show_versions()
         self.front(self.timeline)
@@ -259,9 +262,11 @@ class FilesScreen(BaseScreen):
         return self._is_in_tree and self.focused is not self.timeline
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "settle" and self._is_in_tree:
-            change = self.changes.item
-            return change is not None and change.file is not None and change.file.has_conflict
+        if action == "settle":
+            change, file = self.changes.item, self._shown_file
+            if self._is_in_tree:
+                return change is not None and change.file is not None and change.file.has_conflict
+            return file is not None and bool(self.dashboard.model.conflicts_of(file.head))
         if action == "show_terminal":
             return bool(self._agent)
         of_changes = {"commit_agent", "open_file", "message"}
@@ -275,9 +280,6 @@ class FilesScreen(BaseScreen):
         self._show_row()
 
     @on(ItemList.Opened, "#shared")
-    def open_file(self) -> None:
-        self.front(self.timeline)
-
     @on(ItemList.Opened, "#versions")
     def open_version(self) -> None:
         self.front(self.view)
@@ -288,38 +290,43 @@ class FilesScreen(BaseScreen):
         self._show_row()
 
     def action_flip_diff(self) -> None:
-        if self._shows_change:
-            pane = self.tree_pane
-            pane.shown = "authors" if pane.shown == "difference" else "difference"
-            self._show_row()
-            return
-        self._to_current = not self._to_current
-        self._blames = False
-        self._show_row()
+        """Show the difference from the version before, or from HEAD for a change. Show the text again."""
+        self._flip("difference")
 
     def action_flip_sides(self) -> None:
         if self.app.size.width < SIDES_FROM:
             texts = self.dashboard.texts
             self.dashboard.show_message(texts("files.too_narrow", columns=SIDES_FROM), "warning")
             return
-        self._wants_sides = not self._wants_sides
-        if self._shows_change:
-            self._show_row()
-            return
-        if self._blames:
-            self._blames = False
-            self._show_row()
+        if self._form_in_front == "difference":
+            self._wants_sides = not self._wants_sides
         else:
-            self.draw_comparison()
+            self._wants_sides, self._form_in_front = True, "difference"
+        self._shown = None
+        self._show_row()
 
     def action_flip_blame(self) -> None:
-        if self._shows_change:
-            pane = self.tree_pane
-            pane.shown = "text" if pane.shown == "authors" else "authors"
-            self._show_row()
-            return
-        self._blames = not self._blames
+        self._flip("authors")
+
+    def _flip(self, form: Form) -> None:
+        """Show ``form``, or the other form if it is shown already: the text, for a change its authors."""
+        other: Form = "authors" if self._shows_change and form == "difference" else "text"
+        self._form_in_front = other if self._form_in_front == form else form
         self._show_row()
+
+    @property
+    def _form_in_front(self) -> Form:
+        """The form of the shown change or version."""
+        if self._shows_change:
+            return self.tree_pane.shown
+        return "difference" if self._form == "text" and self.timeline.compared else self._form
+
+    @_form_in_front.setter
+    def _form_in_front(self, form: Form) -> None:
+        if self._shows_change:
+            self.tree_pane.shown = form
+        else:
+            self._form = form
 
     def on_resize(self) -> None:
         if self._has_sides() != self._body.has_class("-sides"):
@@ -431,15 +438,24 @@ class FilesScreen(BaseScreen):
         row, file = self.timeline.item, self._shown_file
         if row is None or file is None:
             return
-        # None: compare the version with its base.
-        other = self.timeline.compared or (file.head if self._to_current else None)
-        wanted = Shown(row.seq, None if other is None or self._blames else other.seq, self._blames)
+        other, form = self.timeline.compared, self._form_in_front
+        wanted = Shown(row.seq, None if other is None or form == "authors" else other.seq, form)
         if wanted != self._shown:
             self._shown = wanted
-            if self._blames:
+            if form == "authors":
                 self.load_blame(row)
+            elif form == "text":
+                self.load_text(row)
             else:
                 self.load_comparison(row, other)
+
+    @work(exclusive=True, group="diff")
+    async def load_text(self, row: Row) -> None:
+        """Show the text of ``row``, with marks at the lines that it changed."""
+        self._compared = None
+        self._arrange()
+        with self._at_work_on(row):
+            await show_version(self.dashboard, self.view, row, path_of(row))
 
     @work(exclusive=True, group="diff")
     async def load_comparison(self, row: Row, other: Row | None) -> None:
@@ -458,12 +474,13 @@ class FilesScreen(BaseScreen):
         if change is None or change.file is None:
             return
         self._compared = None
-        sides = self._has_sides() and self.tree_pane.shown == "difference"
+        sides = self._has_sides()
         self._body.set_class(sides, "-sides")
         await self.tree_pane.show_file(change.file, side_by_side=sides)
 
     def _has_sides(self) -> bool:
-        return self._wants_sides and not self._blames and self.app.size.width >= SIDES_FROM
+        is_wide = self.app.size.width >= SIDES_FROM
+        return self._wants_sides and is_wide and self._form_in_front == "difference"
 
     def _arrange(self) -> None:
         """Arrange the panes for two versions side by side, or for one column."""
@@ -555,8 +572,6 @@ class FilesScreen(BaseScreen):
         chosen = next((each for each in mine if row is not None and each.actor == row.actor), None)
         if mine:
             await app.navigator.open_merge((chosen or mine[0]).row)
-        else:
-            app.show_message(app.texts("files.no_conflict"))
 
     def action_commit_agent(self) -> None:
         """Commit the work of the selected change's agent, without the work of others."""

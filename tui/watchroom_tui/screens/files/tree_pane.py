@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from watchroom.features.trees.reads import ChangedFile, FileLine, FileText, TreeReader
     from watchroom.kernel.journal import Journal
 
-Shown: TypeAlias = Literal["authors", "text", "difference"]
+Form: TypeAlias = Literal["authors", "text", "difference"]
 _PAUSE: Final = 0.2
 """Minimum number of seconds between two loads of the changes while new rows arrive."""
 _PAUSE_AFTER_ERROR: Final = 2.0
@@ -48,7 +48,7 @@ class TreePane:
         """The text of the shown file."""
         self._comments: Sequence[TreeComment] = ()
         """The shown comments on the file."""
-        self.shown: Shown = "authors"
+        self.shown: Form = "authors"
 
     def is_outdated(self, model: Model) -> bool:
         """Return whether the changes must be loaded again for ``model``. Record the model."""

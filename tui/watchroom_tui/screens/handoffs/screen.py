@@ -64,6 +64,9 @@ class HandoffsScreen(BaseScreen):
         path = delivery.row.path if delivery else ""
         return self.find_need(("outside", "handoff"), f"handoff {path}", path)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return action != "flip_acknowledged" or bool(self.dashboard.model.deliveries)
+
     def action_flip_acknowledged(self) -> None:
         self.deliveries.open_only = not self.deliveries.open_only
         self.show_model(self.dashboard.model)

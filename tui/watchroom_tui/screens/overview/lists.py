@@ -11,6 +11,7 @@ from watchroom.model import Row
 from watchroom_tui.context import dashboard_of
 from watchroom_tui.formatters import labels, need_texts
 from watchroom_tui.formatters.columns import Column
+from watchroom_tui.formatters.edit_rows import without_repeats
 from watchroom_tui.formatters.needs import NeedKeys, need_keys, need_matter, need_party, need_time
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.keys.keymap import shown_key
@@ -67,7 +68,9 @@ class ActivityList(RowList):
         self._folds: Mapping[int, tuple[int, int]] = {}
 
     def show_folded(self, entries: Sequence[ActivityEntry]) -> None:
-        """Show ``entries``, newest first. Successive reads are one line."""
+        """Show ``entries``, newest first. Successive reads, and the rows of one edit, are one line."""
+        kept = {row.seq for row in without_repeats([entry.row for entry in entries])}
+        entries = [entry for entry in entries if entry.row.seq in kept]
         before = [entry.row.seq for entry in entries[1:]]
         # The key of a fold is the row before it, because the fold grows at its newer end.
         self._folds = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
-from watchroom.features.overview.agents import order_agents
+from watchroom.features.overview.agents import AgentView, order_agents
 from watchroom.features.overview.model import Model, Need
 
 from watchroom_tui.base_screen import BaseScreen
@@ -104,6 +104,10 @@ class OverviewScreen(BaseScreen):
 
     def action_revert_work(self) -> None:
         self._agent_actions.revert_work(self._agent)
+
+    @property
+    def agent_to_pause(self) -> AgentView | None:
+        return self.query_one("#agents", AgentList).item
 
     @property
     def _agent(self) -> str:

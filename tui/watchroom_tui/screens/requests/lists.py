@@ -18,7 +18,7 @@ from watchroom_tui.widgets.item_list import ItemList
 
 
 class RequestList(ItemList[RequestView]):
-    """Open requests, then expired requests, then ended requests."""
+    """Open requests in the order of needs, then expired requests, then ended requests."""
 
     COLUMNS: ClassVar = (
         Column(least=2),

@@ -81,7 +81,11 @@ class RequestsScreen(BaseScreen):
 
     def show_model(self, model: Model) -> None:
         now = self.dashboard.now()
-        waiting = [each for each in model.requests if not each.has_expired(now)]
+        order = {need.row.path: at for at, need in enumerate(self.dashboard.needs)}
+        waiting = sorted(
+            (each for each in model.requests if not each.has_expired(now)),
+            key=lambda each: order.get(each.row.path, len(order)),
+        )
         late = [each for each in model.requests if each.has_expired(now)]
         self.query_one("#requests", RequestList).show([*waiting, *late, *model.ended_requests])
         self._show_request()
@@ -101,9 +105,11 @@ class RequestsScreen(BaseScreen):
         details = self._full
         if details is None:
             # Allow a quick key: the action waits until the request is read.
-            answers = action in ANSWERS or action == "reject"
+            answers = action in ANSWERS or action in ("reject", "to_session")
             return not answers or self.query_one("#requests", RequestList).item is not None
-        kind = details.request.kind if details.asked.ended is None else None
+        asked = details.asked
+        is_open = asked.ended is None and not asked.has_expired(self.dashboard.now())
+        kind = details.request.kind if is_open else None
         if action == "reject":
             return kind is not None
         return action not in ANSWERS or ANSWERS[action] == kind
@@ -203,11 +209,13 @@ class RequestsScreen(BaseScreen):
             changed = await app.worker_process.diff(would.before, would.after) if would else None
             changes.append(changed)
         await self._reviews.open(details)
-        self._page = await asyncio.to_thread(RequestPage, details, changes, app.texts)
+        choices = self._choices(details)
+        page = partial(RequestPage, details, changes, app.texts, with_options=not choices)
+        self._page = await asyncio.to_thread(page)
         self._full = details
         self._draw_request(details)
         self._show_deadline()
-        self._offer(self._choices(details))
+        self._offer(choices)
         self._loaded.set()
         self.query_one(Footer).refresh()
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 from textual import on, work
 from textual.app import ComposeResult
 from watchroom.features.needs.rules import NeedKind
+from watchroom.features.overview.agents import AgentView
 from watchroom.features.overview.model import Model, Need
 from watchroom.features.tasks.reads import list_task_files
 from watchroom.features.tasks.view import CommandView, MessageView, TaskView
@@ -328,9 +329,13 @@ class TasksScreen(BaseScreen):
             item = self.members.item
             return item is not None and item.member.ended is None
         if action == "pause":
-            view = self.dashboard.model.agent(self._addressee())
+            view = self.agent_to_pause
             return view is not None and view.is_unfinished
         return action != "message" or bool(self._addressee())
+
+    @property
+    def agent_to_pause(self) -> AgentView | None:
+        return self.dashboard.model.agent(self._addressee())
 
     def _addressee(self) -> str:
         """Return the agent to act on, empty if it has ended.

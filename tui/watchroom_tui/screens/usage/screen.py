@@ -26,7 +26,6 @@ class UsageScreen(BaseScreen):
     BINDINGS = bindings("usage")
 
     def compose_panes(self) -> ComposeResult:
-        yield UsageChart(id="chart")
         with Horizontal(id="parts", classes="group"):
             yield AgentUsageList(
                 title="pane.usage_agents", empty="empty.usage", id="by-agent", classes="pane"
@@ -34,6 +33,7 @@ class UsageScreen(BaseScreen):
             yield UsageList(title="pane.usage_models", empty="empty.usage", id="by-model", classes="pane")
             yield UsageList(title="pane.usage_tasks", empty="empty.usage", id="by-task", classes="pane -away")
         yield BudgetList(title="pane.budgets", empty="empty.usage", id="budgets", classes="pane -away")
+        yield UsageChart(id="chart")
 
     def show_time(self) -> None:
         self.query_one(UsageChart).show(self.dashboard.model.usage)

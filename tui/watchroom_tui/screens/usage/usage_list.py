@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from watchroom.features.budgets.rows import UsageTotal
 
@@ -14,6 +14,9 @@ from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.presentation.localization import texts_of
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.item_list import ItemList
+
+TOKENS_FROM: Final = 36
+"""Minimum number of columns to show tokens beside the cost."""
 
 
 class UsageEntry(NamedTuple):
@@ -33,11 +36,11 @@ class UsageList(ItemList[UsageEntry]):
 
     COLUMNS: ClassVar = (
         Column(least=1),
-        Column(least=8, cut="middle", grows=True),
+        Column(least=16, cut="middle", grows=True),
         Column(least=5, align="right"),
-        Column(least=5, align="right"),
-        Column(least=5, align="right"),
-        Column(least=5, align="right", from_width=46),
+        Column(least=5, align="right", from_width=TOKENS_FROM),
+        Column(least=5, align="right", from_width=TOKENS_FROM),
+        Column(least=5, align="right", from_width=56),
     )
 
     ARE_AGENTS = False

@@ -1,0 +1,46 @@
+"""One row for each edit and read in a working tree. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from watchroom.features.sessions.rows import client_call
+from watchroom.features.trees.rows import BASELINE, READ, REPO
+from watchroom.model import Row
+
+NEAR: Final = 20
+"""Maximum number of rows between the call of a client's own tool and the row of its file."""
+
+
+def without_repeats(rows: Sequence[Row]) -> list[Row]:
+    """Return ``rows``, newest first, without the rows that only repeat an edit or a read.
+
+    These are git's text before the first change of a file, and calls of clients' own tools whose files have
+    their own rows: versions after the call, refused writes before it, or reads.
+    """
+    return [row for at, row in enumerate(rows) if row.tool != BASELINE and not _is_repeat(rows, at)]
+
+
+def _is_repeat(rows: Sequence[Row], at: int) -> bool:
+    call = client_call(rows[at])
+    if call is None or call.left_out or call.outcome == "failed":
+        return False
+    newer, older = rows[max(0, at - NEAR) : at], rows[at + 1 : at + 1 + NEAR]
+    if call.outcome == "denied":
+        near = (row for row in older if row.outcome == "conflict")
+    elif call.kind == "edit":
+        near = (row for row in newer if row.version is not None)
+    elif call.kind == "read":
+        near = (row for row in (*newer, *older) if row.tool == READ)
+    else:
+        return False
+    actor, paths = rows[at].actor, call.paths or (call.about,)
+    names = [row.path.partition("/")[2] for row in near if row.zone == REPO and row.actor == actor]
+    return all(any(_is_same(name, path) for name in names) for path in paths)
+
+
+def _is_same(name: str, path: str) -> bool:
+    """Return whether ``path`` of a client is the file ``name``. A client can work in a folder of the tree, or
+    name files by absolute paths."""
+    return f"/{path}".endswith(f"/{name}") or f"/{name}".endswith(f"/{path}")
