@@ -165,7 +165,7 @@ class Races:
             return
         run_git(
             ("update-ref", "-d", f"refs/heads/{tree.branch}", start),
-            folder=tree.git,
+            folder=self._trees.common,
             variables={"GIT_DIR": self._trees.common},
             accepted=None,
         )
