@@ -109,6 +109,7 @@ def _run(args: Namespace, folder: str, texts: Catalogue) -> int:
             launches = [_build(workspace, each, plan.prompt, args, texts) for each in plan.clients]
             race, trees = _begin(workspace, call, plan, folder, texts)
             starts = _make_starts(race, trees, launches, folder)
+            _print_notes(plan, texts)
             start_service_if_possible(workspace.root, texts)
             try:
                 with _shown_run(texts) as (on_progress, is_measured):
@@ -185,6 +186,13 @@ def _build(
     launch = build_client(name, workspace.root, support.work_on(prompt, own), args.language, texts)
     write_files(launch.files)
     return find_program(support, texts), launch
+
+
+def _print_notes(plan: RacePlan, texts: Catalogue) -> None:
+    """Print what a person has to do once for each of the clients."""
+    for name in dict.fromkeys(shlex.split(each)[0] for each in plan.clients):
+        if f"cli.launch.next_{name}" in texts:
+            print(texts(f"cli.launch.next_{name}"), file=sys.stderr)
 
 
 def _make_starts(

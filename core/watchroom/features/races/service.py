@@ -31,10 +31,9 @@ from watchroom.features.trees.git import GitTree
 from watchroom.features.trees.git_process import run_git
 from watchroom.features.trees.own_trees import SILENT, AddedTree, Listeners, OwnTree, OwnTrees
 from watchroom.features.trees.rows import TREE
-from watchroom.features.trees.tools import LINKED
 from watchroom.features.trees.tree_files import list_hidden
 from watchroom.features.trees.tree_removal import Obstacle, ObstacleKind, RemovalPlan
-from watchroom.features.trees.trials import TrialOutcome, commit_content, run_trial
+from watchroom.features.trees.trials import LINKED, TrialOutcome, commit_content, run_trial
 from watchroom.kernel.call_context import CallContext
 from watchroom.model import Json
 from watchroom.validation import escape_unstorable, extract_first_line

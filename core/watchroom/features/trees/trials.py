@@ -18,6 +18,8 @@ from watchroom.platform.child_process import run_child
 
 TRIAL_FILE: Final = "watchroom-trial"
 """The file in a copy's git folder that marks it as a copy for tries."""
+LINKED: Final = ("node_modules", ".venv", "venv")
+"""The ignored folders that are linked into the copy in which a command is tried."""
 _OUTPUT_FILE: Final = "watchroom-output"
 _MAX_SLOTS: Final = 8
 """Maximum number of simultaneous tries of a tree."""
