@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import re
 import signal
 import subprocess
 import sys
@@ -230,6 +232,35 @@ def test_an_agent_can_neither_race_nor_pick(
     assert race.picked is None
     assert answer["success"] is False
     assert world.folder("race-1-2").exists()
+
+
+@pytest.mark.slow(4)
+def test_a_terminal_shows_each_agent_while_it_works(world: World) -> None:
+    world.acts(n1={"hangs": True, "write": {"a.txt": TEXT + "six\n"}}, n2={})
+    master, terminal = pty.openpty()
+    with subprocess.Popen(
+        as_typed("race", "2", "Go", "--timeout", "0.15"),
+        cwd=world.repository.folder,
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+    ) as process:
+        os.close(terminal)
+        said = b"".join(iter(lambda: _read(master), b"")).decode()
+        assert process.wait(PATIENCE) == 0, said
+    os.close(master)
+    assert "race-1-1  claude  running  0." in said
+    assert re.search(r"race-1-1  claude  running  \S+ s  files: 1  \+1 −0", said)
+    assert "race-1-1  claude  timeout" in said
+    assert "race-1-2  claude  done" in said
+
+
+def _read(master: int) -> bytes:
+    try:
+        return os.read(master, 4096)
+    except OSError:
+        # The last process has closed the terminal.
+        return b""
 
 
 # What goes wrong

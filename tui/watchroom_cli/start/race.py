@@ -222,7 +222,8 @@ def _shown_run(texts: Catalogue) -> Iterator[tuple[Callable[[Sequence[RaceProgre
         with Live(console=console, auto_refresh=False, transient=True) as live:
 
             def show(progress: Sequence[RaceProgress]) -> None:
-                live.update(Text("\n".join(progress_lines(progress, texts))), refresh=True)
+                lines = "\n".join(progress_lines(progress, texts))
+                live.update(Text(lines, no_wrap=True, overflow="ellipsis"), refresh=True)
 
             yield show, True
         return
@@ -249,9 +250,9 @@ def _check(workspace: Workspace, call: CallContext, name: str, texts: Catalogue)
 def _print_failures(workspace: Workspace, race: Race, texts: Catalogue) -> None:
     """Print what the clients that did not end well printed last."""
     for each in race.entries:
-        if each.state == "done":
-            continue
         path = log_path(workspace.root, each)
+        if each.state == "done" or not os.path.exists(path):
+            continue
         print(texts("cli.race.log", name=sanitize(each.entrant.name), path=sanitize(path)), file=sys.stderr)
         with open(path, encoding="utf-8", errors="replace") as file:
             lines = sanitize_lines(file.read().rstrip("\n"))

@@ -6,6 +6,7 @@ it went, is derived from these notes only. The command that runs a race records 
 
 from __future__ import annotations
 
+import re
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from watchroom.kernel.rules.details import get_count, get_float, get_text
@@ -31,8 +32,7 @@ MAX_COMMAND: Final = 10_000
 """Maximum characters of a check, and of a client with its arguments."""
 MAX_PROMPT: Final = 100_000
 """Maximum characters of a prompt. Systems take no longer arguments."""
-_RACE: Final = "race"
-_NUMBER: Final = "number"
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 FinishState: TypeAlias = Literal["done", "failed", "timeout", "stopped"]
 """How a client ended.
@@ -57,7 +57,6 @@ class Entrant(NamedTuple):
 
     - ``race``: the race's name.
     - ``number``: the agent's number in the race, from 1.
-    - ``agents``: the number of agents in the race.
     - ``client``: its client, with the client's own arguments.
     - ``name``, ``folder``, ``branch``: its tree.
     - ``start``: the id of the commit at which the race began.
@@ -67,7 +66,6 @@ class Entrant(NamedTuple):
 
     race: str
     number: int
-    agents: int
     client: str
     name: str
     folder: str
@@ -93,11 +91,10 @@ def read_entrant(row: Row) -> Entrant:
     """Return the record of ``row``, a note with the tool `BEGIN_RACE`."""
     detail = row.detail
     race, client, name, folder, branch, start, check = (
-        get_text(detail, each) for each in (_RACE, "client", "name", "folder", "branch", "start", "check")
+        get_text(detail, each) for each in ("race", "client", "name", "folder", "branch", "start", "check")
     )
-    number, agents = get_count(detail, _NUMBER), get_count(detail, "agents")
-    timeout = get_float(detail, "timeout")
-    return Entrant(race, number, agents, client, name, folder, branch, start, timeout, check)
+    number, timeout = get_count(detail, "number"), get_float(detail, "timeout")
+    return Entrant(race, number, client, name, folder, branch, _only_commit(start), timeout, check)
 
 
 class Finish(NamedTuple):
@@ -134,7 +131,7 @@ def read_finish(row: Row) -> Finish:
         get_count(detail, "status"),
         get_float(detail, "seconds"),
         counts if "files" in detail else None,
-        get_text(detail, "commit"),
+        _only_commit(get_text(detail, "commit")),
     )
 
 
@@ -174,6 +171,11 @@ class Kept(NamedTuple):
 def read_kept(row: Row) -> Kept:
     """Return the record of ``row``, a note with the tool `KEEP_RACE`."""
     return Kept(get_text(row.detail, "ref"), get_text(row.detail, "commit"))
+
+
+def _only_commit(given: str) -> str:
+    """Return the id of a commit, empty for anything else. Git would take another text as an option."""
+    return given if _COMMIT.fullmatch(given) else ""
 
 
 def tree_name(race: str, number: int) -> str:

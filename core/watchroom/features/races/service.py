@@ -99,15 +99,19 @@ class Races:
         return race
 
     def choose_name(self, here: str) -> str:
-        """Return the first number that no race, branch or ref has in its name. ``here``: a folder of the
-        repository. Raises `GitError`."""
+        """Return the first number that no race has, and no branch or ref of one.
+
+        ``here``: a folder of the repository. Raises `GitError`.
+        """
         words = ("for-each-ref", "--format=%(refname)", "refs/heads", REF_PREFIX.rstrip("/"))
         refs = run_git(words, folder=here).output.decode("utf-8", "surrogateescape").split("\n")
         taken = {*self._reader.list_names()}
         for number in count(1):
-            beginnings = (f"refs/heads/{tree_name(str(number), 0)[:-1]}", f"{REF_PREFIX}{number}/")
-            if str(number) not in taken and not any(each.startswith(beginnings) for each in refs):
-                return str(number)
+            name = str(number)
+            beginnings = (f"refs/heads/{tree_name(name, 0)[:-1]}", f"{REF_PREFIX}{name}/")
+            is_free = name not in taken and not self._store.journal.is_claimed(claim_key(name))
+            if is_free and not any(each.startswith(beginnings) for each in refs):
+                return name
         raise AssertionError
 
     def begin(
@@ -148,7 +152,7 @@ class Races:
             undo.pop_all()
         for number, (tree, client) in enumerate(zip(trees, plan.clients, strict=True), 1):
             entrant = Entrant(
-                *(plan.name, number, len(trees), client, tree.name, tree.folder, tree.branch),
+                *(plan.name, number, client, tree.name, tree.folder, tree.branch),
                 *(start, plan.timeout, plan.check),
             )
             prompt = escape_unstorable(plan.prompt, MAX_PROMPT)
