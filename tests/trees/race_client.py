@@ -7,7 +7,8 @@ What it does is in the variable ``RACE_ACTS``, a JSON object by the number of it
 - ``model``: the model of its transcript.
 - ``hangs``: it does not end by itself. ``stubborn``: not on SIGTERM either.
 - ``commits``: it commits what it wrote.
-- ``says``: it prints this, repeated to a million characters.
+- ``says``: it prints this, repeated to three million characters.
+- ``starts``: it starts a program in a session of its own, which does not end.
 """
 
 from __future__ import annotations
@@ -99,7 +100,10 @@ def main(words: list[str]) -> int:
         subprocess.run(["git", "add", "--all"], check=True)
         subprocess.run(["git", "commit", "--quiet", "--message", f"work of {number}"], check=True)
     if acts.get("says"):
-        print(acts["says"] * (1_000_000 // len(acts["says"])))
+        print(acts["says"] * (3_000_000 // len(acts["says"])))
+    if acts.get("starts"):
+        program = subprocess.Popen(["sleep", "600"], start_new_session=True)
+        (place / f"{number}.started").write_text(str(program.pid))
     (place / f"{number}.wrote").touch()
     while acts.get("hangs"):
         time.sleep(0.1)

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -201,6 +202,8 @@ def test_wrong_arguments_are_refused_before_anything_is_made(capsys: Captured, w
         assert "2 to 8" in misuse(capsys, "race", "--", count, "Go")
     assert "one prompt in quotes" in misuse(capsys, "race", "2", "two", "words")
     assert "no text" in misuse(capsys, "race", "2", "  ")
+    assert "100,000 bytes" in misuse(capsys, "race", "2", "长" * 40_000)
+    assert "watchroom race" in misuse(capsys, "race", "2", "Go", "--as", "dana")
     assert "not a client" in misuse(capsys, "race", "2", "Go", "--client", "vim")
     assert "not a client" in misuse(capsys, "race", "2", "Go", "--client", "claude -- x")
     assert "not a client" in misuse(capsys, "race", "2", "Go", "--client", "claude 'x")
@@ -316,7 +319,7 @@ def test_a_check_that_hangs_is_ended(capsys: Captured, world: World) -> None:
 @pytest.mark.slow(4)
 def test_ctrl_c_stops_all_clients_and_keeps_their_trees(capsys: Captured, world: World) -> None:
     act = {"hangs": True, "write": {"b.txt": "mine\n"}}
-    world.acts(n1=act, n2={**act, "stubborn": True})
+    world.acts(n1=act, n2={**act, "stubborn": True, "starts": True})
     process = world.start("2", "Go", "--name", "x", "--check", "true")
     world.wait_for("1.wrote", "2.wrote")
     assert "is running" in refusal(capsys, "race", "pick", "x", "1")
@@ -330,6 +333,7 @@ def test_ctrl_c_stops_all_clients_and_keeps_their_trees(capsys: Captured, world:
     for number in (1, 2):
         world.wait_gone(world.saw(number)["pid"])
         assert world.folder(f"race-x-{number}").joinpath("b.txt").read_text() == "mine\n"
+    world.wait_gone(int((world.seen / "2.started").read_text()))
     found = printed_json(capsys, "race", "show", "--json")
     assert agents(found, "state", "check", "files") == [("stopped", None, 1)] * 2
     assert "Picked" in printed(capsys, "race", "pick", "x", "2")
@@ -364,6 +368,42 @@ def test_a_killed_race_is_shown_as_interrupted_and_can_be_picked(capsys: Capture
     assert world.repository.git("show", "refs/watchroom/races/x/3:a.txt") == "x"
     assert world.folder("race-x-2").joinpath("b.txt").read_text() == "mine\n"
     assert len(world.rows(END_RACE)) == 1
+
+
+def test_a_check_without_room_for_its_copy_stops_nothing(
+    capsys: Captured, world: World, tmp_path: Path
+) -> None:
+    (tmp_path / "cache").touch()
+    status, out, said = run(capsys, "race", "2", "Go", "--check", "true")
+    assert status == 0, said
+    assert "race-1-1 was not checked: Not a directory" in said
+    assert "race-1-2 was not checked: Not a directory" in said
+    assert out.count("not run") == 2
+
+
+def test_a_full_disk_takes_all_trees_back(world: World) -> None:
+    world.repository.write("large.bin", "x" * 400_000)
+    world.repository.commit()
+    Workspace.open(world.repository.root).close()
+    before = world.repository.git("for-each-ref")
+
+    def limit() -> None:
+        # As on a full disk, files cannot grow beyond this: git cannot write the large one.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+
+    done = subprocess.run(
+        as_typed("race", "2", "Go"),
+        cwd=world.repository.folder,
+        capture_output=True,
+        text=True,
+        preexec_fn=limit,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "git failed" in done.stderr
+    assert world.repository.git("for-each-ref") == before
+    assert world.repository.git("worktree", "list").count("\n") == 0
+    assert not (world.seen / "1.json").exists()
 
 
 # The pick

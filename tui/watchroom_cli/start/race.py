@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from watchroom.agents.clients.launch import Launch, write_files
 from watchroom.agents.clients.race_run import RaceProgress, RaceRun, RaceStart, log_path
 from watchroom.agents.clients.registry import LAUNCHED_CLIENTS
-from watchroom.errors import InvalidRace
+from watchroom.errors import GitError, InvalidRace
 from watchroom.features.races.rows import MAX_AGENTS, MAX_COMMAND, MAX_PROMPT, MIN_AGENTS, PICK_RACE
 from watchroom.features.races.service import RacePlan
 from watchroom.features.trees.rows import COMMIT_AGENT, Tree
@@ -51,7 +51,7 @@ _MAX_SUBJECT: Final = 72
 _MAX_LINES: Final = 5
 """Max lines to print of what a failed client has printed last."""
 _RUN_OPTIONS: Final = ("clients", "check", "timeout", "name", "start")
-_PICK_OPTIONS: Final = ("land", "into")
+_PICK_OPTIONS: Final = ("land", "into", "person")
 
 
 def declare_race(parser: ArgumentParser, texts: Catalogue) -> None:
@@ -135,7 +135,7 @@ def _read_plan(args: Namespace, texts: Catalogue) -> RacePlan:
         raise WrongUsage(texts("cli.race.usage"))
     (prompt,) = args.words
     # Codex takes a hyphen alone as the name of its standard input.
-    if prompt.strip() in ("", "-") or len(prompt) > MAX_PROMPT:
+    if prompt.strip() in ("", "-") or len(os.fsencode(prompt)) > MAX_PROMPT:
         raise WrongUsage(texts("cli.race.no_prompt", most=f"{MAX_PROMPT:,}"))
     minutes = _MINUTES if args.timeout is None else args.timeout
     if not (0 < minutes < math.inf):
@@ -239,12 +239,18 @@ def _shown_run(texts: Catalogue) -> Iterator[tuple[Callable[[Sequence[RaceProgre
     yield report, False
 
 
-def _check(workspace: Workspace, call: CallContext, name: str, texts: Catalogue) -> None:
+def _check(workspace: Workspace, call: CallContext, race: str, texts: Catalogue) -> None:
     """Run the check on the work of each agent, one after the other, so that the times can be compared."""
-    for entry in workspace.races.find(name).entries:
+    for entry in workspace.races.find(race).entries:
         if entry.entrant.check:
-            print(texts("cli.race.checking", name=sanitize(entry.entrant.name)), file=sys.stderr)
-            workspace.races.check(call, entry)
+            name = sanitize(entry.entrant.name)
+            print(texts("cli.race.checking", name=name), file=sys.stderr)
+            try:
+                workspace.races.check(call, entry)
+            except (GitError, OSError) as error:
+                # The other agents are checked all the same.
+                reason = (error.strerror if isinstance(error, OSError) else "") or str(error)
+                print(texts("cli.race.not_checked", name=name, reason=sanitize(reason)), file=sys.stderr)
 
 
 def _print_failures(workspace: Workspace, race: Race, texts: Catalogue) -> None:

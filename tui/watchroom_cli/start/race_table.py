@@ -68,7 +68,7 @@ def format_seconds(seconds: float) -> str:
 
 def _find_changes(workspace: Workspace, entry: RaceEntry) -> Changes | None:
     """Return what the agent changed: what is recorded, else what its tree has now; None if unknown."""
-    if entry.finish is not None:
+    if entry.finish is not None and entry.finish.changes is not None:
         return entry.finish.changes
     try:
         return workspace.races.measure(entry)

@@ -31,7 +31,7 @@ MAX_AGENTS: Final = 8
 MAX_COMMAND: Final = 10_000
 """Maximum characters of a check, and of a client with its arguments."""
 MAX_PROMPT: Final = 100_000
-"""Maximum characters of a prompt. Systems take no longer arguments."""
+"""Maximum bytes of a prompt. Linux takes no argument of 128 KiB."""
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 FinishState: TypeAlias = Literal["done", "failed", "timeout", "stopped"]
