@@ -107,10 +107,10 @@ def _run(args: Namespace, folder: str, texts: Catalogue) -> int:
             call = caller_of(workspace)
             # First, because a failure must leave no trees.
             launches = [_build(workspace, each, plan.prompt, args, texts) for each in plan.clients]
-            race, trees = _begin(workspace, call, plan, folder, texts)
-            starts = _make_starts(race, trees, launches, folder)
             _print_notes(plan, texts)
             start_service_if_possible(workspace.root, texts)
+            race, trees = _begin(workspace, call, plan, folder, texts)
+            starts = _make_starts(race, trees, launches, folder)
             try:
                 with _shown_run(texts) as (on_progress, is_measured):
                     RaceRun(workspace, call, starts, on_progress, is_measured=is_measured).run()
@@ -219,11 +219,16 @@ def _shown_run(texts: Catalogue) -> Iterator[tuple[Callable[[Sequence[RaceProgre
 
     console = Console(file=sys.__stderr__)
     if console.is_terminal:
-        with Live(console=console, auto_refresh=False, transient=True) as live:
+        lines: list[str] = []
+
+        def draw() -> Text:
+            return Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
+
+        with Live(console=console, auto_refresh=False, transient=True, get_renderable=draw) as live:
 
             def show(progress: Sequence[RaceProgress]) -> None:
-                lines = "\n".join(progress_lines(progress, texts))
-                live.update(Text(lines, no_wrap=True, overflow="ellipsis"), refresh=True)
+                lines[:] = progress_lines(progress, texts)
+                live.refresh()
 
             yield show, True
         return
@@ -257,7 +262,7 @@ def _print_failures(workspace: Workspace, race: Race, texts: Catalogue) -> None:
     """Print what the clients that did not end well printed last."""
     for each in race.entries:
         path = log_path(workspace.root, each)
-        if each.state == "done" or not os.path.exists(path):
+        if each.state == "done" or not os.path.exists(path) or not os.path.getsize(path):
             continue
         print(texts("cli.race.log", name=sanitize(each.entrant.name), path=sanitize(path)), file=sys.stderr)
         with open(path, encoding="utf-8", errors="replace") as file:
@@ -281,7 +286,7 @@ def _pick(args: Namespace, folder: str, texts: Catalogue) -> int:
             print(f"{result['message']} {result['suggestion']}", file=sys.stderr)
             return 1
         race = workspace.races.find(name)
-        is_clean = _put_away(workspace, CallContext(f"human:{person}"), race, texts)
+        is_clean = _put_away(workspace, CallContext(f"human:{person}"), race, args, texts)
         if race.picked is not None and args.land:
             return 0 if _land(workspace, race, race.picked, args, texts) and is_clean else 1
         values = {"name": sanitize(str(result["name"])), "folder": sanitize(str(result["folder"]))}
@@ -289,14 +294,20 @@ def _pick(args: Namespace, folder: str, texts: Catalogue) -> int:
     return 0 if is_clean else 1
 
 
-def _put_away(workspace: Workspace, call: CallContext, race: Race, texts: Catalogue) -> bool:
+def _put_away(workspace: Workspace, call: CallContext, race: Race, args: Namespace, texts: Catalogue) -> bool:
     """Put away the trees that were not picked. Return whether all of them were removed."""
     # Slow to load, and needed only here.
     from watchroom.agents.clients.tree_agents import find_agents_at_work
 
     agents, is_clean = find_agents_at_work(workspace), True
     for entry in race.entries:
-        done = None if entry.is_picked else workspace.races.put_away(call, entry, agents)
+        try:
+            done = None if entry.is_picked else workspace.races.put_away(call, entry, agents)
+        except GitError as error:
+            # This tree stays as it is. The others are put away all the same.
+            print(f"{sanitize(entry.entrant.name)}: {error.report(args.language)}", file=sys.stderr)
+            is_clean = False
+            continue
         if done is None:
             continue
         values = {"name": sanitize(entry.entrant.name), "ref": sanitize(done.kept.ref)}
