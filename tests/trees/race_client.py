@@ -6,6 +6,7 @@ What it does is in the variable ``RACE_ACTS``, a JSON object by the number of it
 - ``status``: its exit status.
 - ``model``: the model of its transcript.
 - ``hangs``: it does not end by itself. ``stubborn``: not on SIGTERM either.
+- ``asks``: it asks before it writes, and a person has to answer.
 - ``commits``: it commits what it wrote.
 - ``says``: it prints this, repeated to three million characters.
 - ``starts``: it starts a program in a session of its own, which does not end.
@@ -94,6 +95,10 @@ def main(words: list[str]) -> int:
     client.report("UserPromptSubmit", prompt=words[end + 1])
     if "model" in acts:
         client.say(acts["model"])
+    if acts.get("asks"):
+        call = {"tool_name": "Bash", "tool_input": {"command": "make"}}
+        client.report("PreToolUse", tool_use_id="asked", **call)
+        client.report("PermissionRequest", **call)
     for name, text in acts.get("write", {}).items():
         client.write(name, text)
     if acts.get("commits"):

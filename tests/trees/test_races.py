@@ -26,6 +26,7 @@ from watchroom.agents.clients.race_run import MAX_LOG_BYTES
 from watchroom.features.config.rows import Agent
 from watchroom.features.races.reads import RaceReader
 from watchroom.features.races.rows import BEGIN_RACE, END_RACE, PICK_RACE
+from watchroom.model import ASK
 
 TEXT: Final = "one\ntwo\nthree\nfour\nfive\n"
 """What a.txt has at first."""
@@ -189,6 +190,23 @@ def test_tokens_without_a_price_are_no_zero_dollars(capsys: Captured, world: Wor
     assert "$" not in out
     found = printed_json(capsys, "race", "show", "--json")
     assert agents(found, "cost", "tokens") == [(None, 1100), (None, 0)]
+
+
+@pytest.mark.slow(6)
+def test_an_agent_that_waits_for_a_person_is_shown_so(capsys: Captured, world: World) -> None:
+    world.acts(n1={"asks": True, "write": {"a.txt": "x\n"}}, n2={})
+    process = world.start("2", "Go")
+    world.wait_for("2.wrote")
+    assert process.stderr is not None
+    assert any("race-1-1  claude  waiting for a person" in line for line in process.stderr)
+    assert "waiting for a person" in printed(capsys, "race", "show").splitlines()[1]
+    found = printed_json(capsys, "race", "show", "--json")
+    assert agents(found, "waiting", "state") == [(True, "running"), (False, "done")]
+    (asked,) = world.rows(ASK)
+    printed(capsys, "answer", ".", str(asked.seq), "--approve")
+    out, said = process.communicate(timeout=3 * PATIENCE)
+    assert process.returncode == 0, said
+    assert [line.split()[-1] for line in out.splitlines()[1:3]] == ["done", "done"]
 
 
 @pytest.mark.parametrize("client", ["claude", "codex", "opencode"])

@@ -209,7 +209,8 @@ def _make_starts(
 
 @contextmanager
 def _shown_run(texts: Catalogue) -> Iterator[tuple[Callable[[Sequence[RaceProgress]], object], bool]]:
-    """Show how the agents do, on standard error: a line for each. If it is no terminal, a line for each end.
+    """Show how the agents do, on standard error: a line for each. If it is no terminal, print a line for each
+    change of a state.
 
     Yields a callback for their state, and whether it shows what they have changed while they run.
     """
@@ -237,8 +238,9 @@ def _shown_run(texts: Catalogue) -> Iterator[tuple[Callable[[Sequence[RaceProgre
     def report(progress: Sequence[RaceProgress]) -> None:
         for each in progress:
             number = each.entry.entrant.number
-            if shown.get(number, 0) != each.state:
-                shown[number] = each.state
+            state = (each.state, each.is_waiting)
+            if shown.get(number) != state:
+                shown[number] = state
                 print(progress_line(each, texts), file=sys.stderr, flush=True)
 
     yield report, False

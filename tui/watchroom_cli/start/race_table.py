@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from watchroom.errors import GitError
 from watchroom.features.budgets.rows import UsageTotal
@@ -23,16 +23,25 @@ if TYPE_CHECKING:
     from watchroom.agents.clients.race_run import RaceProgress
 
 
+class _Line(NamedTuple):
+    """What the table has about an agent. ``changes``: None if unknown."""
+
+    entry: RaceEntry
+    changes: Changes | None
+    usage: EntryUsage
+    is_waiting: bool
+
+
 def print_race(workspace: Workspace, race: Race, texts: Catalogue, *, as_json: bool = False) -> None:
     """Print the table of ``race``, and what a person can do with it."""
     reader = RaceReader(workspace.journal)
-    found = [(each, _find_changes(workspace, each), reader.read_usage(each)) for each in race.entries]
+    found = [_read_line(workspace, reader, each) for each in race.entries]
     if as_json:
-        agents: list[Json] = [_as_json(*each) for each in found]
+        agents: list[Json] = [_as_json(each) for each in found]
         picked = race.picked.entrant.number if race.picked is not None else None
         print_json({"race": race.name, "prompt": race.prompt, "picked": picked, "agents": agents}, indent=2)
         return
-    for line in format_table([_as_entry(*each, texts) for each in found], texts):
+    for line in format_table([_as_entry(each, texts) for each in found], texts):
         print(line)
     for each in race.entries:
         if each.kept is not None:
@@ -53,7 +62,7 @@ def progress_line(progress: RaceProgress, texts: Catalogue) -> str:
     words = [
         sanitize(entrant.name),
         sanitize(entrant.client),
-        texts(f"cli.race.state.{progress.state or 'running'}"),
+        texts(f"cli.race.state.{progress.state or ('waiting' if progress.is_waiting else 'running')}"),
         format_seconds(progress.seconds),
     ]
     if progress.changes is not None:
@@ -64,6 +73,11 @@ def progress_line(progress: RaceProgress, texts: Catalogue) -> str:
 def format_seconds(seconds: float) -> str:
     """Return a duration in seconds for display."""
     return format_duration(0, round(seconds * 1e9))
+
+
+def _read_line(workspace: Workspace, reader: RaceReader, entry: RaceEntry) -> _Line:
+    is_waiting = entry.state == "running" and reader.is_waiting(entry)
+    return _Line(entry, _find_changes(workspace, entry), reader.read_usage(entry), is_waiting)
 
 
 def _find_changes(workspace: Workspace, entry: RaceEntry) -> Changes | None:
@@ -77,9 +91,9 @@ def _find_changes(workspace: Workspace, entry: RaceEntry) -> Changes | None:
         return None
 
 
-def _as_entry(
-    entry: RaceEntry, changes: Changes | None, usage: EntryUsage, texts: Catalogue
-) -> dict[str, Json]:
+def _as_entry(line: _Line, texts: Catalogue) -> dict[str, Json]:
+    entry, changes, usage = line.entry, line.changes, line.usage
+    state = "picked" if entry.is_picked else "waiting" if line.is_waiting else entry.state
     return {
         "number": entry.entrant.number,
         "agent": ", ".join(usage.agents),
@@ -90,7 +104,7 @@ def _as_entry(
         "check": _check_text(entry, texts),
         "cost": _cost_text(usage.total, texts),
         "time": format_seconds(entry.finish.seconds) if entry.finish else None,
-        "state": texts(f"cli.race.state.{'picked' if entry.is_picked else entry.state}"),
+        "state": texts(f"cli.race.state.{state}"),
     }
 
 
@@ -112,7 +126,8 @@ def _cost_text(used: UsageTotal, texts: Catalogue) -> str:
     return cost_text(used)
 
 
-def _as_json(entry: RaceEntry, changes: Changes | None, usage: EntryUsage) -> dict[str, Json]:
+def _as_json(line: _Line) -> dict[str, Json]:
+    entry, changes, usage = line.entry, line.changes, line.usage
     entrant, finish, check, kept = entry.entrant, entry.finish, entry.check, entry.kept
     return {
         "number": entrant.number,
@@ -121,6 +136,7 @@ def _as_json(entry: RaceEntry, changes: Changes | None, usage: EntryUsage) -> di
         "tree": entrant.name,
         "folder": entrant.folder,
         "state": entry.state,
+        "waiting": line.is_waiting,
         "status": finish.status if finish else None,
         "seconds": round(finish.seconds, 3) if finish else None,
         "files": changes.files if changes else None,

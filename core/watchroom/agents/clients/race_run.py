@@ -15,7 +15,7 @@ from watchroom.agents.clients import client_keeper
 from watchroom.agents.clients.client_traces import SeenDescendants
 from watchroom.agents.clients.processes import ClientProcess
 from watchroom.errors import GitError
-from watchroom.features.races.reads import RaceEntry
+from watchroom.features.races.reads import RaceEntry, RaceReader
 from watchroom.features.races.rows import Changes, FinishState
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.checkout.layout import CONTROL
@@ -31,8 +31,8 @@ _END_SECONDS: Final = 5.0
 _LEFT_SECONDS: Final = 1.0
 """Seconds that programs of a client have to end after SIGTERM."""
 _LOOK_SECONDS: Final = 0.2
-_MEASURE_SECONDS: Final = 5.0
-"""Seconds between two measurements of what an agent has changed. Each starts git."""
+_OBSERVE_SECONDS: Final = 5.0
+"""Seconds between two observations of an agent. Each can start git."""
 
 
 class RaceStart(NamedTuple):
@@ -45,12 +45,18 @@ class RaceStart(NamedTuple):
 
 
 class RaceProgress(NamedTuple):
-    """How an agent does. ``state``: None while it runs. ``changes``: None if they were not measured."""
+    """How an agent does.
+
+    - ``state``: None while it runs.
+    - ``changes``: None if they were not measured.
+    - ``is_waiting``: whether it waits for a person.
+    """
 
     entry: RaceEntry
     state: FinishState | None
     seconds: float
     changes: Changes | None
+    is_waiting: bool = False
 
 
 def log_path(root: str, entry: RaceEntry) -> str:
@@ -100,8 +106,7 @@ class RaceRun:
 
     def _wait(self) -> None:
         while sum(run.look() for run in self._runs):
-            if self._is_measured:
-                self._measure_next()
+            self._observe_next()
             self._report()
             time.sleep(_LOOK_SECONDS)
         self._report()
@@ -109,12 +114,12 @@ class RaceRun:
     def _report(self) -> None:
         self._on_progress([run.progress for run in self._runs])
 
-    def _measure_next(self) -> None:
-        """Measure the agent whose last measurement is the oldest: one at a time, because git is slow."""
+    def _observe_next(self) -> None:
+        """Observe the agent that was not observed for longest: one at a time, because git is slow."""
         running = [run for run in self._runs if run.is_running]
-        oldest = min(running, key=lambda run: run.measured, default=None)
-        if oldest is not None and time.monotonic() - oldest.measured > _MEASURE_SECONDS:
-            oldest.measure()
+        oldest = min(running, key=lambda run: run.observed, default=None)
+        if oldest is not None and time.monotonic() - oldest.observed > _OBSERVE_SECONDS:
+            oldest.observe(is_measured=self._is_measured)
 
 
 class _Run:
@@ -131,7 +136,8 @@ class _Run:
         self._state: FinishState | None = None
         self._seconds = 0.0
         self._changes: Changes | None = None
-        self.measured = 0.0
+        self._is_waiting = False
+        self.observed = 0.0
 
     @property
     def is_running(self) -> bool:
@@ -140,13 +146,14 @@ class _Run:
     @property
     def progress(self) -> RaceProgress:
         seconds = time.monotonic() - self._began if self.is_running else self._seconds
-        return RaceProgress(self._start.entry, self._state, seconds, self._changes)
+        is_waiting = self._is_waiting and self.is_running
+        return RaceProgress(self._start.entry, self._state, seconds, self._changes, is_waiting)
 
     def start(self) -> None:
         log = log_path(self._workspace.root, self._start.entry)
         os.makedirs(os.path.dirname(log), mode=0o700, exist_ok=True)
         words = (log, str(MAX_LOG_BYTES), str(_END_SECONDS), *self._start.command)
-        self._began = self.measured = time.monotonic()
+        self._began = self.observed = time.monotonic()
         # In its own session, so that ctrl+c at the terminal does not reach the client before `stop`.
         self._keeper = subprocess.Popen(
             [sys.executable, "-I", "-S", client_keeper.__file__, *words],
@@ -182,12 +189,14 @@ class _Run:
             self.stop("timeout")
         return True
 
-    def measure(self) -> None:
-        """Measure what the agent has changed so far."""
-        with suppress(GitError, OSError):
-            # The agent may have deleted a file while git read it. The next measurement counts.
-            self._changes = self._workspace.races.measure(self._start.entry)
-        self.measured = time.monotonic()
+    def observe(self, *, is_measured: bool) -> None:
+        """Find out whether the agent waits for a person, and if ``is_measured``, what it has changed."""
+        self._is_waiting = RaceReader(self._workspace.journal).is_waiting(self._start.entry)
+        if is_measured:
+            with suppress(GitError, OSError):
+                # The agent may have deleted a file while git read it. The next measurement counts.
+                self._changes = self._workspace.races.measure(self._start.entry)
+        self.observed = time.monotonic()
 
     def _end(self, status: int) -> None:
         self._seconds = time.monotonic() - self._began

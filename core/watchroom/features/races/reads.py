@@ -26,8 +26,8 @@ from watchroom.features.races.rows import (
 from watchroom.features.trees.rows import TREE
 from watchroom.kernel.journal import Journal, RowFilter
 from watchroom.kernel.journal.topics import steps_of
-from watchroom.kernel.rules.details import get_text
-from watchroom.model import Row
+from watchroom.kernel.rules.details import get_text, session_status
+from watchroom.model import Row, SessionStatus
 
 RunState: TypeAlias = FinishState | Literal["running", "interrupted"]
 """What an agent of a race does, or how it ended.
@@ -36,6 +36,7 @@ RunState: TypeAlias = FinishState | Literal["running", "interrupted"]
 """
 _SESSION: Final = "session"
 _FOLDER: Final = "cwd"
+_WAITING: Final[SessionStatus] = "waiting_for_human_input"
 _PAGE: Final = 1000
 
 
@@ -110,12 +111,8 @@ class RaceReader:
     def read_usage(self, entry: RaceEntry) -> EntryUsage:
         """Return what the sessions used that began in the entry's tree before its end."""
         total, agents = UsageTotal(), dict[str, None]()
-        folder = os.path.realpath(entry.entrant.folder)
         for head in self._journal.heads(_SESSION):
-            if head.seq < entry.begun.seq:
-                continue
-            first = self._journal.version(_SESSION, head.path, 1)
-            if first is None or not self._is_of(first, entry, folder):
+            if not self._is_of(head, entry):
                 continue
             agent = head.path.partition("/")[0]
             agents[agent] = None
@@ -124,11 +121,23 @@ class RaceReader:
                 total = total if record is None else total.plus(record.usage)
         return EntryUsage(tuple(agents), total)
 
-    def _is_of(self, first: Row, entry: RaceEntry, folder: str) -> bool:
-        """Return whether the session that began with ``first`` belongs to ``entry``."""
+    def is_waiting(self, entry: RaceEntry) -> bool:
+        """Return whether an agent in the entry's tree waits for a person."""
+        waiting = (each for each in self._journal.heads(_SESSION) if session_status(each) == _WAITING)
+        return any(self._is_of(each, entry) for each in waiting)
+
+    def _is_of(self, head: Row, entry: RaceEntry) -> bool:
+        """Return whether the session with the newest step ``head`` began in the entry's tree, before its
+        end."""
+        if head.seq < entry.begun.seq:
+            return False
+        first = self._journal.version(_SESSION, head.path, 1)
+        place = get_text(first.detail, _FOLDER) if first is not None else ""
+        if first is None or not place:
+            return False
         is_meanwhile = first.seq > entry.begun.seq and (not entry.ended or first.seq < entry.ended)
-        place = get_text(first.detail, _FOLDER)
-        return is_meanwhile and bool(place) and f"{os.path.realpath(place)}/".startswith(f"{folder}/")
+        folder = os.path.realpath(entry.entrant.folder)
+        return is_meanwhile and f"{os.path.realpath(place)}/".startswith(f"{folder}/")
 
     def _rows(self, tool: str, after: int = 0) -> Iterator[Row]:
         """Yield the notes of people with ``tool``, the newest first."""
