@@ -1093,6 +1093,18 @@ class TreeKept(GitError):
     code = "tree_kept"
 
 
+class InvalidRace(GitError):
+    """A race cannot begin, or nothing in it can be picked. Values: name, rule."""
+
+    code = "invalid_race"
+
+
+class UnknownRace(GitError):
+    """There is no race of this name. Values: name, known."""
+
+    code = "unknown_race"
+
+
 class NoFreePorts(WatchroomError):
     """There is no block of so many free ports. Values: count, first (the lowest port)."""
 

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from watchroom.features.conflicts.notifications import Notifications
     from watchroom.features.documents.service import Documents
     from watchroom.features.people.tokens import Tokens
+    from watchroom.features.races.service import Races
     from watchroom.features.sessions.runtime.sessions import Sessions
     from watchroom.features.tasks.commands import Commands
     from watchroom.features.trees.calls import TreeCalls
@@ -513,6 +514,11 @@ class Workspace:
     def own_trees(self) -> OwnTrees:
         """Adds, lists and removes working trees."""
         return self._services.own_trees
+
+    @property
+    def races(self) -> Races:
+        """The races of several agents on one prompt."""
+        return self._services.races
 
     @property
     def notifications(self) -> Notifications:

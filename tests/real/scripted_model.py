@@ -29,12 +29,16 @@ class Turn(NamedTuple):
 
 
 class ScriptedModel(ThreadingHTTPServer):
-    """Answers each request that offers tools with the next of ``turns``, and all others with a message."""
+    """Answers each request that offers tools with the next of ``turns``, and all others with a message.
+
+    ``asked``: the requests.
+    """
 
     daemon_threads = True
 
     def __init__(self, turns: Sequence[Turn]) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
+        self.asked: list[str] = []
         self._turns = [*turns]
         self._taken = 0
         self._lock = threading.Lock()
@@ -46,6 +50,7 @@ class ScriptedModel(ThreadingHTTPServer):
     def take(self, body: str) -> tuple[int, Turn]:
         """Return the turn that answers ``body``, and its number."""
         with self._lock:
+            self.asked.append(body)
             if '"tools":[' not in body.replace(": ", ":") or '"tools":[]' in body or not self._turns:
                 return 0, Turn()
             self._taken += 1

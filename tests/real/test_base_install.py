@@ -65,6 +65,7 @@ IN_REPOSITORY: Final = (
     "watchroom land",
     "watchroom pull-request",
     "watchroom tree ",
+    "watchroom race",
 )
 """Commands that run in a git repository in which agents have worked."""
 IN_COPY: Final = (
@@ -96,6 +97,8 @@ REFUSED: Final = {
     "watchroom person add team/ bot": "there is no such key file",
     "watchroom person revoke": "nobody is enrolled",
     "watchroom traces team/ --endpoint URL": "URL is no address",
+    "watchroom race show": "the repository has no race",
+    "watchroom race pick": "the repository has no race",
     "watchroom tree remove": "the repository has no such tree",
     "watchroom tree add login --restore": "no tree was removed",
     "watchroom watch DIR": "DIR is no workspace",

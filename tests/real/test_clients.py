@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from real.scripted_model import Turn, serve_model
 from trees.git_repo import ENVIRONMENT
 from trees.git_repository import Repository
 from watchroom import Workspace
+from watchroom.agents.clients.registry import LAUNCHED_CLIENTS
 from watchroom.features.trees.rows import REPO, grade_of, split_repo_path
 
 pytestmark = pytest.mark.real
@@ -136,3 +138,38 @@ def test_a_stale_change_keeps_the_lines_of_a_person(name: str, tmp_path: Path) -
         ("a.txt", agent, "tool"),
         ("new.txt", agent, "tool"),
     ]
+
+
+PROMPT: Final = '--version of "a.txt"; $HOME'
+"""A prompt that looks like an option, and is no word of a shell."""
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_a_race_gives_each_client_the_prompt_as_it_is(name: str, tmp_path: Path) -> None:
+    if shutil.which(name) is None:
+        pytest.skip(f"NOT RUN: {name} is not installed")
+    client, repository = CLIENTS[name], Repository(tmp_path / "project")
+    repository.commit(a__txt="one\n")
+    (tmp_path / "home").mkdir()
+    variables = {**os.environ, "HOME": str(tmp_path / "home"), **ENVIRONMENT}
+    with serve_model([]) as model:
+        support = LAUNCHED_CLIENTS[name]
+        own = [word for word in client.words(model.address) if word not in (support.batch[0], "--")]
+        done = subprocess.run(
+            as_typed("race", "2", "--json", "--client", shlex.join((name, *own)), "--", PROMPT),
+            cwd=repository.folder,
+            env={**variables, **client.environment(model.address)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        asked = model.asked
+    assert done.returncode == 0, done.stderr
+    # opencode quotes a word with spaces.
+    shown = PROMPT.replace('"', '\\"') if name == "opencode" else PROMPT
+    assert any(json.dumps(shown)[1:-1] in body for body in asked), asked
+    agents = json.loads(done.stdout)["agents"]
+    assert [each["state"] for each in agents] == ["done", "done"]
+    assert {each for agent in agents for each in agent["agents"]} == {f"{name}1", f"{name}2"}

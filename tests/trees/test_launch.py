@@ -42,6 +42,14 @@ def test_arguments_are_passed_on_and_no_agent_is_named(client: str) -> None:
         assert event in everything
 
 
+@pytest.mark.parametrize("client", LAUNCHED_CLIENTS)
+def test_a_prompt_is_the_last_word_and_no_option(client: str) -> None:
+    support = LAUNCHED_CLIENTS[client]
+    words = launched(client, *support.work_on("--settings x", ["--model", "y"])).arguments
+    assert words[-4:] == ("--model", "y", "--", "--settings x")
+    assert words[-4 - len(support.batch) : -4] == support.batch != ()
+
+
 def test_codex_gets_its_hooks_as_toml() -> None:
     words = launched("codex").arguments
     assert {*words[::2]} == {"-c"}

@@ -16,6 +16,7 @@ COMMANDS: Final = (
     *(Command(name, "start", "launch", "client", passes_arguments=True) for name in CLIENT_COMMANDS),
     Command("leave", "start"),
     Command("tree", "start"),
+    Command("race", "start"),
     Command("open", "start", "dashboard"),
     Command("attach", "start"),
     Command("detach", "start", "attach"),

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from watchroom.features.conflicts.notifications import Notifications
     from watchroom.features.documents.service import Documents
     from watchroom.features.people.tokens import Tokens
+    from watchroom.features.races.service import Races
     from watchroom.features.tasks.commands import Commands
     from watchroom.features.trees.calls import TreeCalls
     from watchroom.features.trees.commits import AgentCommits
@@ -205,6 +206,14 @@ class Services:
 
         state = str(user_state_path("watchroom", appauthor=False))
         return OwnTrees(self._store, self.trees, self._root, self._platform, state)
+
+    @LazyPart
+    def races(self) -> Races:
+        """Runs several agents on one prompt, each in a working tree of its own."""
+        # Only the command race needs the modules.
+        from watchroom.features.races.service import Races
+
+        return Races(self._store, self.own_trees)
 
     def close(self) -> None:
         """Stop commands, write overdue document checkpoints, lock keys, and close folders.

@@ -15,7 +15,7 @@ from watchroom.errors import AgentCannotAnswer, InvalidBranch
 from watchroom.features.trees.commits import CommitPlan
 from watchroom.features.trees.reads import ChangedFile
 from watchroom.features.trees.rows import COMMIT_AGENT, TRY_AGENT, CommitRecord, Tree, read_commit
-from watchroom.features.trees.tools import LINKED
+from watchroom.features.trees.trials import LINKED
 from watchroom.kernel.call_context import CallContext
 from watchroom.model import Json
 from watchroom.texts import Catalogue

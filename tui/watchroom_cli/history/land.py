@@ -43,13 +43,14 @@ def run_land(args: Namespace, texts: Catalogue) -> int:
         raise WrongUsage(texts("cli.trees.no_repository"))
     with open_trees(root, texts) as (workspace, reader):
         trees = [choose_tree(reader, each, texts) for each in dict.fromkeys(args.trees)]
-        results = [_land(workspace, each, args, texts) for each in trees]
+        results = [land_tree(workspace, each, args, texts) for each in trees]
     if args.json:
         print_json([*results], indent=2)
-    return 0 if all(each.get("state") in ("landed", "up_to_date") for each in results) else 1
+    return 0 if all(map(has_landed, results)) else 1
 
 
-def _land(workspace: Workspace, tree: Tree, args: Namespace, texts: Catalogue) -> Mapping[str, Json]:
+def land_tree(workspace: Workspace, tree: Tree, args: Namespace, texts: Catalogue) -> Mapping[str, Json]:
+    """Land ``tree`` with the options in ``args``, print what became of it, and return the tool's result."""
     command = workspace.config.trees.check if args.check is None else args.check
     check: list[Json] = ["/bin/sh", "-c", command] if command else []
     arguments: dict[str, Json] = {"tree": tree.id, "into": args.into, "check": check}
@@ -63,13 +64,13 @@ def _land(workspace: Workspace, tree: Tree, args: Namespace, texts: Catalogue) -
         return result
     values = {"tree": sanitize(name), "into": sanitize(str(result["into"]))}
     values |= {"commit": str(result["commit"])[:12], "status": _status(result, texts)}
-    has_landed = result["state"] in ("landed", "up_to_date")
+    is_landed = has_landed(result)
     output = result["output"]
     if result["state"] == "check_failed" and isinstance(output, str):
         for line in sanitize_lines(output.removesuffix("\n")):
             print(line)
-    print(texts(f"cli.land.{result['state']}", **values), file=sys.stdout if has_landed else sys.stderr)
-    _print_paths(result, texts("cli.land.kept", **values) if has_landed else "")
+    print(texts(f"cli.land.{result['state']}", **values), file=sys.stdout if is_landed else sys.stderr)
+    _print_paths(result, texts("cli.land.kept", **values) if is_landed else "")
     if settled := get_list(result, "settled"):
         names = ", ".join(sanitize(str(each)) for each in settled)
         print(texts("cli.land.settled", names=names))
@@ -82,6 +83,11 @@ def _print_paths(result: Mapping[str, Json], title: str) -> None:
         print(title)
     for path in paths:
         print(f"  {sanitize(str(path))}")
+
+
+def has_landed(result: Mapping[str, Json]) -> bool:
+    """Return whether the branch has the work of a tree after a landing with this ``result``."""
+    return result.get("state") in ("landed", "up_to_date")
 
 
 def _status(result: Mapping[str, Json], texts: Catalogue) -> str:

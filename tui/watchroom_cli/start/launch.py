@@ -7,6 +7,7 @@ import shutil
 import signal
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -16,7 +17,7 @@ from watchroom.agents.clients.launch import Launch, build_launch, write_files
 from watchroom.agents.clients.registry import LAUNCHED_CLIENTS
 from watchroom.features.trees.place import find_repository
 from watchroom.kernel.checkout.location import is_workspace
-from watchroom.texts import Catalogue
+from watchroom.texts import Catalogue, Language
 from watchroom.texts import catalogue as core_texts
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.presentation.usage import WrongUsage
@@ -43,10 +44,7 @@ def run_client(args: Namespace, texts: Catalogue) -> int:
     working tree failed. Raises `WrongUsage`, `WatchroomError`, OSError."""
     name: str = args.command
     support = LAUNCHED_CLIENTS[name]
-    program = shutil.which(support.program)
-    if program is None:
-        values = {"title": support.title, "program": support.program, "install": support.install}
-        raise WrongUsage(texts("cli.launch.missing", **values))
+    program = find_program(support, texts)
     tree, given = _take_tree(args.arguments, texts)
     if not support.starts_session(given):
         return _become(program, Launch(tuple(given), {}, {}))
@@ -56,7 +54,7 @@ def run_client(args: Namespace, texts: Catalogue) -> int:
     if tree is not None and start.place is None:
         raise WrongUsage(texts("cli.tree.no_repository"))
     root = start.root
-    launch = _build(name, support, root, given, args, texts)
+    launch = build_client(name, root, given, args.language, texts)
     if not is_workspace(root):
         make_workspace(root, args.language)
     folder = root if start.place is None else start.place.main
@@ -73,11 +71,20 @@ def run_client(args: Namespace, texts: Catalogue) -> int:
     print(supervised, file=sys.stderr)
     if f"cli.launch.next_{name}" in texts:
         print(texts(f"cli.launch.next_{name}"), file=sys.stderr)
-    _start_service_if_possible(root, texts)
+    start_service_if_possible(root, texts)
     return _become(program, launch)
 
 
-def _start_service_if_possible(root: str, texts: Catalogue) -> None:
+def find_program(support: LaunchSupport, texts: Catalogue) -> str:
+    """Return the path of a client's program. Raises `WrongUsage` if it is not installed."""
+    program = shutil.which(support.program)
+    if program is None:
+        values = {"title": support.title, "program": support.program, "install": support.install}
+        raise WrongUsage(texts("cli.launch.missing", **values))
+    return program
+
+
+def start_service_if_possible(root: str, texts: Catalogue) -> None:
     """Start the service (`_start_service`), or print the reason for a failure."""
     try:
         _start_service(root)
@@ -127,20 +134,25 @@ def _enter_tree(name: str, args: Namespace, texts: Catalogue) -> OwnTree | None:
     if is_failed(added):
         print(texts("cli.launch.setup_failed"), file=sys.stderr)
         return None
-    place = find_repository(here)
-    inner = os.path.relpath(here, place.folder) if place is not None and place.folder else os.curdir
-    folder = os.path.normpath(os.path.join(own.folder, inner))
-    os.chdir(folder if os.path.isdir(folder) else own.folder)
+    os.chdir(find_same_folder(own, here))
     return own
 
 
-def _build(
-    name: str, support: LaunchSupport, root: str, given: list[str], args: Namespace, texts: Catalogue
-) -> Launch:
-    hook = hook_program(root, name, core_texts(args.language))
+def find_same_folder(tree: OwnTree, here: str) -> str:
+    """Return the subfolder of ``tree`` that corresponds to ``here`` in its tree, else the tree's folder."""
+    place = find_repository(here)
+    inner = os.path.relpath(here, place.folder) if place is not None and place.folder else os.curdir
+    folder = os.path.normpath(os.path.join(tree.folder, inner))
+    return folder if os.path.isdir(folder) else tree.folder
+
+
+def build_client(name: str, root: str, given: Sequence[str], language: Language, texts: Catalogue) -> Launch:
+    """Return the start of the client ``name``, supervised in the workspace at ``root``, with the person's
+    arguments ``given``. Raises `WrongUsage`."""
+    hook = hook_program(root, name, core_texts(language))
     runtime = client_program.make_runtime_folder()
     try:
-        return build_launch(name, support, hook, root, runtime, given, os.environ)
+        return build_launch(name, LAUNCHED_CLIENTS[name], hook, root, runtime, given, os.environ)
     except ValueError as error:
         raise WrongUsage(texts("cli.launch.settings", option=str(error))) from error
 

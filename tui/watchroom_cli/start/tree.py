@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from watchroom.features.trees.own_trees import AddedTree, TreeListing
@@ -181,7 +182,7 @@ def _remove(workspace: Workspace, args: Namespace, texts: Catalogue) -> int:
         if args.json:
             print_json({"removed": False, **_plan_as_json(plan)}, indent=2)
         else:
-            _print_refused(plan, refused, texts)
+            print_refused(plan, refused, texts)
         return 1
     done = trees.remove(caller_of(workspace), plan, force=args.force)
     if args.json:
@@ -199,7 +200,8 @@ def _remove(workspace: Workspace, args: Namespace, texts: Catalogue) -> int:
     return 0
 
 
-def _print_refused(plan: RemovalPlan, refused: list[Obstacle], texts: Catalogue) -> None:
+def print_refused(plan: RemovalPlan, refused: Sequence[Obstacle], texts: Catalogue) -> None:
+    """Print what is in the way of the removal of a tree, on standard error."""
     print(texts("cli.tree.kept", name=sanitize(plan.name)), file=sys.stderr)
     values = {"name": sanitize(plan.name), "folder": sanitize(plan.place.folder)}
     for each in refused:

@@ -152,6 +152,7 @@ class LaunchSupport(NamedTuple):
     - ``describe``: takes the parts, and the person's arguments and environment, and returns the command line.
       Raises ValueError with an argument or variable that would turn the hooks off
     - ``plain``: its commands that start no session, separated by blanks. They are not supervised
+    - ``batch``: its arguments with which it works on one prompt without a terminal, and ends
     """
 
     program: str
@@ -159,6 +160,12 @@ class LaunchSupport(NamedTuple):
     install: str
     describe: Callable[[LaunchParts, Sequence[str], Mapping[str, str]], LaunchWords]
     plain: str = ""
+    batch: tuple[str, ...] = ()
+
+    def work_on(self, prompt: str, own: Sequence[str] = ()) -> tuple[str, ...]:
+        """Return the arguments with which the client works on ``prompt`` and ends. ``own``: the person's."""
+        # All clients take a word after this as the prompt, even if it looks like an option.
+        return (*self.batch, *own, "--", prompt)
 
     def starts_session(self, arguments: Sequence[str]) -> bool:
         """Return whether the client starts a session with ``arguments``."""

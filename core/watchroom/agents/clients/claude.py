@@ -318,5 +318,6 @@ ADAPTER: Final = ClientAdapter(
         _describe_launch,
         "attach auth auto-mode doctor gateway import install kill logs mcp plugin plugins purge rm"
         " setup-token stop update upgrade",
+        ("-p",),
     ),
 )

@@ -187,5 +187,7 @@ ADAPTER: Final = ClientAdapter(
         _describe_launch,
         "a apply archive cloud completion debug delete doctor features help login logout mcp migrate-nfs-db"
         " migrate-rollouts plugin queue sandbox unarchive update",
+        # By default, it could not write. The last of these settings counts, so a person can give another.
+        ("exec", "-c", 'sandbox_mode="workspace-write"'),
     ),
 )

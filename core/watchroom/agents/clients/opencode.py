@@ -287,5 +287,6 @@ ADAPTER: Final = ClientAdapter(
         describe,
         "agent attach auth completion db debug export github import mcp models plug plugin providers session"
         " stats uninstall upgrade",
+        ("run",),
     ),
 )

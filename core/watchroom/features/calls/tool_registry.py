@@ -23,6 +23,7 @@ from watchroom.features.files import tools as files
 from watchroom.features.handoffs import tools as handoffs
 from watchroom.features.needs import tools as needs
 from watchroom.features.people import tools as config
+from watchroom.features.races import tools as races
 from watchroom.features.requests import tools as requests
 from watchroom.features.reverts import tools as reverts
 from watchroom.features.sessions import tools as sessions
@@ -57,6 +58,7 @@ _CORE: Final = (
     config.TOOLS,
     reverts.TOOLS,
     trees.TOOLS,
+    races.TOOLS,
 )
 
 

@@ -192,7 +192,7 @@ class OwnTrees:
     # -- find and list
 
     @property
-    def _common(self) -> str:
+    def common(self) -> str:
         """The git folder that all trees share. Raises `InvalidRepository` if there is none."""
         common = self._trees.common
         if not common:
@@ -202,13 +202,20 @@ class OwnTrees:
     @property
     def is_shallow(self) -> bool:
         """Whether the repository lacks older commits, so that commits cannot all be counted."""
-        return is_shallow(self._common)
+        return is_shallow(self.common)
 
     def find(self, name: str) -> OwnTree | None:
         """Return the linked tree with this name, branch, folder or id, None if there is none. Raises
         `GitError`, OSError."""
         found = self._find(name)
         return None if found is None or not found.is_there else self._own(found)
+
+    def find_commit(self, here: str, name: str = "") -> str:
+        """Return the id of the commit ``name``, empty if there is none.
+
+        Default: HEAD of the tree with the folder ``here``.
+        """
+        return "" if name.startswith("-") else _resolve(here, f"{name or 'HEAD'}^{{commit}}")
 
     def list_trees(self, agents: Sequence[tuple[str, str]] = ()) -> list[TreeListing]:
         """Return all working trees, the main one first, also those that clients made.
@@ -217,7 +224,7 @@ class OwnTrees:
 
         Raises `GitError`, OSError.
         """
-        places = list_places(self._common)
+        places = list_places(self.common)
         trees = [Tree(each.id, each.folder, each.git, each.branch, each.head) for each in places]
         homes: dict[str, list[str]] = {}
         for agent, folder in agents:
@@ -239,7 +246,7 @@ class OwnTrees:
         return found
 
     def _find(self, name: str) -> TreePlace | None:
-        linked = [each for each in list_places(self._common) if not each.is_main]
+        linked = [each for each in list_places(self.common) if not each.is_main]
         folder = os.path.realpath(name)
         # A name that a person gave precedes what git and clients chose.
         matches: tuple[Callable[[TreePlace], bool], ...] = (
@@ -349,11 +356,11 @@ class OwnTrees:
             rule = "tree_incomplete" if "incomplete" in found.words else rule
             raise InvalidTree(name=name, rule=rule if is_own else "tree_branch_used")
         has_branch = _resolve(here, f"refs/heads/{name}")
-        if has_branch and any(each.branch == name for each in list_places(self._common)):
+        if has_branch and any(each.branch == name for each in list_places(self.common)):
             raise InvalidTree(name=name, rule="tree_branch_used")
         if has_branch and start:
             raise InvalidTree(name=name, rule="tree_branch")
-        if not has_branch and (start.startswith("-") or not _resolve(here, f"{start or 'HEAD'}^{{commit}}")):
+        if not has_branch and not self.find_commit(here, start):
             raise InvalidTree(name=name, rule="tree_start")
         place = os.path.join(self.folder(), name.replace("/", "-"))
         if os.path.lexists(place):
@@ -362,7 +369,7 @@ class OwnTrees:
 
     def folder(self) -> str:
         """Return the folder in which new trees are made."""
-        common = self._common
+        common = self.common
         is_bare = os.path.basename(common) != ".git"
         main = common if is_bare else os.path.dirname(common)
         given = os.path.expanduser(self._settings.folder)
@@ -392,7 +399,7 @@ class OwnTrees:
 
     def _take_back(self, name: str, place: str, commit: str) -> None:
         """Remove a tree that was not finished, and its branch if it is new."""
-        common = self._common
+        common = self.common
         variables = {"GIT_DIR": common}
         run_git(("worktree", "remove", "--force", place), folder=common, variables=variables, accepted=None)
         if commit:
@@ -529,7 +536,7 @@ class OwnTrees:
 
         Raises `UnknownTree`, `GitError`, `JournalError`, OSError.
         """
-        places = list_places(self._common)
+        places = list_places(self.common)
         place = self._find(name)
         if place is None:
             known = ", ".join(self._name_of(each) for each in places if not each.is_main)

@@ -17,6 +17,7 @@ from watchroom.features.trees.comments import (
     TreeComment,
 )
 from watchroom.features.trees.rows import COMMIT_AGENT, LAND, PULL_REQUEST, TREE, TRY_AGENT, read_commit
+from watchroom.features.trees.trials import LINKED
 from watchroom.kernel.tools.context import ToolContext
 from watchroom.kernel.tools.models import FrozenModel, Message, Name, ParamsModel, ResultModel, Version
 from watchroom.kernel.tools.tool import Toolset
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 TOOLS: Final = Toolset(TREE, audience="people")
 tool = TOOLS.tool
 
-LINKED: Final = ("node_modules", ".venv", "venv")
-"""The ignored folders that are linked into the copy in which a command is tried."""
 _MAX_AGENTS: Final = 100
 _MAX_LISTED: Final = 1000
 

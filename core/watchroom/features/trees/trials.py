@@ -19,6 +19,8 @@ from watchroom.platform.child_process import run_child
 TRIAL_FILE: Final = "watchroom-trial"
 """The file in a copy's git folder that marks it as a copy for tries."""
 _TRIALS: Final = "trials"
+LINKED: Final = ("node_modules", ".venv", "venv")
+"""The ignored folders that are linked into the copy in which a command is tried."""
 _OUTPUT_FILE: Final = "watchroom-output"
 _MAX_SLOTS: Final = 8
 """Maximum number of simultaneous tries of a tree."""
@@ -106,7 +108,7 @@ def _prepare(tree: GitTree, place: str, content: str) -> GitTree:
             shutil.rmtree(place)
         os.makedirs(os.path.dirname(place), exist_ok=True)
         _git(tree, "worktree", "prune")
-        head = _commit_for(tree, content)
+        head = commit_content(tree, content)
         _git(tree, "worktree", "add", "--quiet", "--force", "--detach", "--no-checkout", place, head)
         copy = GitTree.find(place)
         if copy is None:
@@ -117,14 +119,14 @@ def _prepare(tree: GitTree, place: str, content: str) -> GitTree:
         # A killed try left this lock behind: nobody else uses this copy.
         os.unlink(os.path.join(copy.git, "index.lock"))
     # HEAD is a commit with the content, because commands such as `git describe` look at it.
-    _git(copy, "update-ref", "--no-deref", "HEAD", _commit_for(tree, content))
+    _git(copy, "update-ref", "--no-deref", "HEAD", commit_content(tree, content))
     _git(copy, "read-tree", "--reset", "-u", content)
     _git(copy, "clean", "-ffdq")
     return copy
 
 
-def _commit_for(tree: GitTree, content: str) -> str:
-    """Return a commit with ``content`` on top of HEAD. No branch refers to it."""
+def commit_content(tree: GitTree, content: str, message: str = "try") -> str:
+    """Return the id of a new commit with ``content`` on top of HEAD. No branch refers to it."""
     head = tree.read_state().head
     identity = {
         f"GIT_{role}_{name}": value
@@ -133,7 +135,7 @@ def _commit_for(tree: GitTree, content: str) -> str:
     }
     parents = ("-p", head) if head else ()
     done = run_git(
-        ("commit-tree", content, *parents, "-m", "try"),
+        ("commit-tree", content, *parents, "-m", message),
         folder=tree.folder,
         variables={"GIT_DIR": tree.git, "GIT_WORK_TREE": tree.folder, **identity},
     )

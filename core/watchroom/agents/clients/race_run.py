@@ -1,0 +1,221 @@
+"""Runs the clients of a race at the same time, each without a terminal in its own working tree."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from watchroom.agents.clients import client_keeper
+from watchroom.agents.clients.client_traces import SeenDescendants
+from watchroom.agents.clients.processes import ClientProcess
+from watchroom.errors import GitError
+from watchroom.features.races.reads import RaceEntry, RaceReader
+from watchroom.features.races.rows import Changes, FinishState
+from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.checkout.layout import CONTROL
+
+if TYPE_CHECKING:
+    from watchroom.workspace import Workspace
+
+MAX_LOG_BYTES: Final = 1024 * 1024
+"""Maximum size of the file with what a client prints."""
+_FOLDER: Final = "races"
+_END_SECONDS: Final = 5.0
+"""Seconds that a client has to end after SIGTERM."""
+_LEFT_SECONDS: Final = 1.0
+"""Seconds that programs of a client have to end after SIGTERM."""
+_LOOK_SECONDS: Final = 0.2
+_OBSERVE_SECONDS: Final = 5.0
+"""Seconds between two observations of an agent. Each can start git."""
+
+
+class RaceStart(NamedTuple):
+    """What starts the client of an agent: its program and arguments, its environment, and its folder."""
+
+    entry: RaceEntry
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    folder: str
+
+
+class RaceProgress(NamedTuple):
+    """How an agent does.
+
+    - ``state``: None while it runs.
+    - ``changes``: None if they were not measured.
+    - ``is_waiting``: whether it waits for a person.
+    """
+
+    entry: RaceEntry
+    state: FinishState | None
+    seconds: float
+    changes: Changes | None
+    is_waiting: bool = False
+
+
+def log_path(root: str, entry: RaceEntry) -> str:
+    """Return the file with what the client of ``entry`` prints, in the workspace at ``root``."""
+    return os.path.join(root, CONTROL, _FOLDER, f"{entry.entrant.race}-{entry.entrant.number}.log")
+
+
+class RaceRun:
+    """Runs a race.
+
+    - ``call``: the person for whom the ends are recorded.
+    - ``starts``: the clients.
+    - ``on_progress``: called several times per second with the state of each agent.
+    - ``is_measured``: whether what the agents have changed is measured while they run.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        call: CallContext,
+        starts: Sequence[RaceStart],
+        on_progress: Callable[[Sequence[RaceProgress]], object],
+        *,
+        is_measured: bool = False,
+    ) -> None:
+        self._starts = starts
+        self._runs = [_Run(workspace, call, each) for each in starts]
+        self._on_progress = on_progress
+        self._is_measured = is_measured
+
+    def run(self) -> None:
+        """Start all clients, and return when all have ended.
+
+        A client that has not ended after its timeout is ended. If this is interrupted, all are ended first.
+
+        Raises `JournalError`, OSError.
+        """
+        try:
+            for run in self._runs:
+                run.start()
+            self._wait()
+        except BaseException:
+            for run in self._runs:
+                run.stop("stopped")
+            self._wait()
+            raise
+
+    def _wait(self) -> None:
+        while sum(run.look() for run in self._runs):
+            self._observe_next()
+            self._report()
+            time.sleep(_LOOK_SECONDS)
+        self._report()
+
+    def _report(self) -> None:
+        self._on_progress([run.progress for run in self._runs])
+
+    def _observe_next(self) -> None:
+        """Observe the agent that was not observed for longest: one at a time, because git is slow."""
+        running = [run for run in self._runs if run.is_running]
+        oldest = min(running, key=lambda run: run.observed, default=None)
+        if oldest is not None and time.monotonic() - oldest.observed > _OBSERVE_SECONDS:
+            oldest.observe(is_measured=self._is_measured)
+
+
+class _Run:
+    """The client of ``start``, and its end."""
+
+    def __init__(self, workspace: Workspace, call: CallContext, start: RaceStart) -> None:
+        self._workspace = workspace
+        self._call = call
+        self._start = start
+        self._keeper: subprocess.Popen[bytes] | None = None
+        self._began = 0.0
+        self._cause: FinishState | None = None
+        self._seen: SeenDescendants | None = None
+        self._state: FinishState | None = None
+        self._seconds = 0.0
+        self._changes: Changes | None = None
+        self._is_waiting = False
+        self.observed = 0.0
+
+    @property
+    def is_running(self) -> bool:
+        return self._keeper is not None and self._state is None
+
+    @property
+    def progress(self) -> RaceProgress:
+        seconds = time.monotonic() - self._began if self.is_running else self._seconds
+        is_waiting = self._is_waiting and self.is_running
+        return RaceProgress(self._start.entry, self._state, seconds, self._changes, is_waiting)
+
+    def start(self) -> None:
+        log = log_path(self._workspace.root, self._start.entry)
+        os.makedirs(os.path.dirname(log), mode=0o700, exist_ok=True)
+        words = (log, str(MAX_LOG_BYTES), str(_END_SECONDS), *self._start.command)
+        self._began = self.observed = time.monotonic()
+        # In its own session, so that ctrl+c at the terminal does not reach the client before `stop`.
+        self._keeper = subprocess.Popen(
+            [sys.executable, "-I", "-S", client_keeper.__file__, *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=self._start.folder,
+            env=self._start.environment,
+            start_new_session=True,
+        )
+
+    def stop(self, cause: FinishState) -> None:
+        """Have the client end. A second call does nothing."""
+        if self._cause is not None or self._keeper is None or self._keeper.poll() is not None:
+            return
+        self._cause = cause
+        platform = self._workspace.platform
+        for pid in platform.children(self._keeper.pid):
+            self._seen = SeenDescendants(ClientProcess(pid, platform.process_start(pid), platform))
+            self._seen.look()
+        if self._keeper.stdin is not None:
+            self._keeper.stdin.close()
+
+    def look(self) -> bool:
+        """Return whether the client runs. Record its end."""
+        if self._keeper is None or self._state is not None:
+            return False
+        status = self._keeper.poll()
+        if status is not None:
+            self._end(status)
+            return False
+        if time.monotonic() - self._began > self._start.entry.entrant.timeout:
+            self.stop("timeout")
+        return True
+
+    def observe(self, *, is_measured: bool) -> None:
+        """Find out whether the agent waits for a person, and if ``is_measured``, what it has changed."""
+        self._is_waiting = RaceReader(self._workspace.journal).is_waiting(self._start.entry)
+        if is_measured:
+            with suppress(GitError, OSError):
+                # The agent may have deleted a file while git read it. The next measurement counts.
+                self._changes = self._workspace.races.measure(self._start.entry)
+        self.observed = time.monotonic()
+
+    def _end(self, status: int) -> None:
+        self._seconds = time.monotonic() - self._began
+        if self._keeper is not None and self._keeper.stdin is not None:
+            self._keeper.stdin.close()
+        self._end_left()
+        state = self._cause or ("done" if status == 0 else "failed")
+        done = self._workspace.races.finish(self._call, self._start.entry, state, abs(status), self._seconds)
+        self._state, self._changes = state, done.changes
+
+    def _end_left(self) -> None:
+        """End the programs of a client that was stopped. Clients start them in groups of their own."""
+        if self._seen is None:
+            return
+        platform = self._workspace.platform
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            deadline = time.monotonic() + _LEFT_SECONDS
+            for pid, started in self._seen.left():
+                with suppress(PermissionError):
+                    platform.send_signal(pid, started, number)
+            while self._seen.left() and time.monotonic() < deadline:
+                time.sleep(_LOOK_SECONDS)

@@ -1,0 +1,76 @@
+"""All files of a working tree as git would store them, committed or not. The index and the branch stay."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from watchroom.features.races.rows import Changes
+from watchroom.features.trees.git import GitTree
+from watchroom.features.trees.git_process import run_git
+
+_SECONDS: Final = 600.0
+"""Timeout for git, which reads all files that have changed."""
+_INDEX: Final = "index"
+
+
+def write_content(tree: GitTree) -> str:
+    """Store all files of ``tree`` that git does not ignore. Return the id of the git tree. Raises `GitError`,
+    OSError."""
+    with _scratch_index(tree) as variables:
+        return _write(tree, variables)
+
+
+def measure(tree: GitTree, start: str) -> Changes:
+    """Return what differs in ``tree`` from the commit ``start``. Nothing is stored. Raises `GitError`,
+    OSError."""
+    with _scratch_index(tree) as variables:
+        place = os.path.join(os.path.dirname(variables["GIT_INDEX_FILE"]), "objects")
+        os.mkdir(place)
+        objects = {
+            "GIT_OBJECT_DIRECTORY": place,
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.path.join(tree.common, "objects"),
+        }
+        content = _write(tree, {**variables, **objects})
+        return compare(tree, start, content, objects)
+
+
+def compare(tree: GitTree, start: str, content: str, variables: Mapping[str, str] | None = None) -> Changes:
+    """Return what differs between the commit ``start`` and ``content``, a commit or a git tree. Raises
+    `GitError`."""
+    words = ("diff-tree", "-r", "--numstat", "--no-renames", "-z", start, content)
+    printed = _run(tree, *words, **(variables or {}))
+    files = added = removed = 0
+    for record in printed.split(b"\0"):
+        if record:
+            more, fewer, _ = record.split(b"\t", 2)
+            files += 1
+            # A binary file has no lines.
+            added += int(more) if more.isdigit() else 0
+            removed += int(fewer) if fewer.isdigit() else 0
+    return Changes(files, added, removed)
+
+
+@contextlib.contextmanager
+def _scratch_index(tree: GitTree) -> Iterator[dict[str, str]]:
+    """Yield the variables with which git uses a copy of the tree's index."""
+    with tempfile.TemporaryDirectory(prefix="watchroom-") as scratch:
+        index = os.path.join(scratch, _INDEX)
+        with contextlib.suppress(FileNotFoundError):
+            # With its times: git tells by them which files it has to read.
+            shutil.copy2(os.path.join(tree.git, _INDEX), index)
+        yield {"GIT_INDEX_FILE": index}
+
+
+def _write(tree: GitTree, variables: Mapping[str, str]) -> str:
+    _run(tree, "add", "--all", **variables)
+    return _run(tree, "write-tree", **variables).decode("ascii").strip()
+
+
+def _run(tree: GitTree, *arguments: str, **variables: str) -> bytes:
+    own = {"GIT_DIR": tree.git, "GIT_WORK_TREE": tree.folder, "GIT_LFS_SKIP_SMUDGE": "0"}
+    return run_git(arguments, folder=tree.folder, variables={**own, **variables}, timeout=_SECONDS).output
