@@ -26,6 +26,7 @@ from watchroom.features.trees.recorder import TreeRecorder
 from watchroom.features.trees.rows import LAND, REPO
 from watchroom.features.trees.trials import trials_folder
 from watchroom.kernel.call_context import CallContext
+from watchroom.model import MESSAGE
 
 DANA: Final = CallContext("human:dana")
 TEXT: Final = "one\ntwo\nthree\nfour\nfive\n"
@@ -716,6 +717,18 @@ def test_the_agent_of_a_tree_whose_target_moves_each_time_reads_it(
     change = f"git -C {repository.folder} commit --quiet --allow-empty -m other"
     assert land_by_tool(kept, work, "sh", "-c", change) == "moved"
     assert "others moved main each time before the check had ended" in told_of(bob)
+
+
+def test_all_agents_at_work_in_a_tree_read_that_it_did_not_land(
+    kept: Workspace, repository: Repository, work: Tree
+) -> None:
+    clients = [ScriptedClient(kept, name, work.folder) for name in ("alice", "bob", "carol")]
+    clients[0].hook("SessionEnd", reason="other")
+    collide(repository, work)
+    assert land_by_tool(kept, work) == "conflict"
+    assert ["did not land" in told_of(each) for each in clients[1:]] == [True, True]
+    sent = [row.path for row in kept.journal.rows(0, limit=1000) if row.tool == MESSAGE]
+    assert sent == ["bob", "carol"], "the session of alice has ended"
 
 
 def test_nobody_reads_of_a_tree_that_landed(kept: Workspace, work: Tree) -> None:

@@ -12,7 +12,7 @@ from effort import rounds, seed
 from trees.git_repo import git
 from trees.git_repository import Repository
 from trees.test_blob_reader import children
-from trees.test_landing import TEXT, Tree, random_files, write_files
+from trees.test_landing import TEXT, Tree, conflict_path, land, random_files, resolve, write_files
 from trees.tree_client import ScriptedClient
 from watchroom import Workspace
 from watchroom.features.overview.fold import Fold
@@ -211,7 +211,7 @@ def test_both_agents_are_told_once_that_their_lines_are_changed_elsewhere(
     bob.edit("a.txt", "three\nfour", "by bob\nBOB")
     (told,) = news_of(kept, alice)
     assert told.startswith(
-        "bob changed lines of 'a.txt' in the working tree y that you changed here (lines 3-4)."
+        "bob changed lines of 'a.txt' in the working tree y that you changed here (lines: 3-4)."
     )
     assert str(y.folder / "a.txt") in told
     (told,) = news_of(kept, bob)
@@ -322,6 +322,25 @@ def test_a_dismissed_conflict_is_a_need_again_when_another_file_conflicts(
     repository.write("b.txt", "by main\n")
     (work.folder / "b.txt").write_text("by work\n")
     assert needs(kept) == [("main work", ("a.txt", "b.txt"))]
+
+
+def test_a_conflict_of_a_landing_takes_the_place_of_its_prediction(
+    kept: Workspace, repository: Repository, work: Tree
+) -> None:
+    other = Tree(repository, "other")
+    for tree in (work, other):
+        tree.commit(a__txt=TEXT.replace("three", f"by {tree.name}"))
+    repository.write("a.txt", TEXT.replace("three", "by main"))
+    repository.commit()
+    names = ["main other", "main work", "other work"]
+    assert sorted(name for name, _ in needs(kept)) == names
+    assert land(kept, work).state == "conflict"
+    assert sorted(name for name, _ in needs(kept)) == ["main other", "other work"]
+    resolve(kept, conflict_path(kept, work, "a.txt"), TEXT.replace("three", "by both"))
+    assert sorted(name for name, _ in needs(kept)) == ["main other", "other work"]
+    work.commit(b__txt="by work\n")
+    repository.write("b.txt", "by main\n")
+    assert ("main work", ("a.txt", "b.txt")) in needs(kept), "another file"
 
 
 def test_a_fold_that_is_loaded_has_the_same_needs(

@@ -278,6 +278,7 @@ class Fold:
             self._needs.open_forged(row, flaw)
         if row.zone in SHARED:
             self._conflicts.apply(counting)
+            self._needs.apply_landing(row)
         if row.zone in self._by_zone and (counts or row.zone != "request"):
             self._by_zone[row.zone](row)
         if counts:

@@ -16,7 +16,15 @@ from watchroom.features.overview.configuration import CONFIG_ZONES
 from watchroom.features.overview.model import Need, order_needs
 from watchroom.features.overview.processes import OpenWork
 from watchroom.features.sessions.view import RequestView
-from watchroom.features.trees.rows import PREDICT, read_prediction
+from watchroom.features.trees.rows import (
+    INTO,
+    LAND,
+    LANDING_PREFIX,
+    PREDICT,
+    is_landing_path,
+    read_prediction,
+    split_repo_path,
+)
 from watchroom.kernel.rules.conflicts import EDIT_UNDONE, NOT_A_FILE, ConflictView, checkout_of
 from watchroom.kernel.rules.details import get_count, get_text
 from watchroom.kernel.zones import DELIVERED, SHARED
@@ -204,6 +212,20 @@ class NeedProjection:
             since, opened_at = (known.since, known.opened_at) if known is not None else (row.seq, row.time)
             self._open["predicted"][key] = Need("predicted", key, row, since=since, opened_at=opened_at)
             self._changed = True
+
+    def apply_landing(self, row: Row) -> None:
+        """Apply ``row`` if it is a conflict of a landing. Its file needs no prediction any more, because the
+        conflict itself is a need."""
+        if row.tool != LAND or row.outcome != "conflict" or not is_landing_path(row.path):
+            return
+        tree, name = split_repo_path(row.path.removeprefix(LANDING_PREFIX))
+        into = get_text(row.detail, INTO)
+        for key, need in [*self._open["predicted"].items()]:
+            prediction = read_prediction(need.row)
+            if tree in prediction.trees and into in prediction.names:
+                self._dismissed[key] = self._dismissed.get(key, frozenset()) | {name}
+                if self._dismissed[key].issuperset(prediction.paths):
+                    self._close("predicted", key)
 
     def _dismiss(self, seen: int) -> None:
         """Close the need of the prediction in row ``seen``, if there is no newer prediction of the pair."""

@@ -18,7 +18,7 @@ from watchroom.features.people.decisions import WRONG_FORM, takes_effect
 from watchroom.features.people.rules import effect_of
 from watchroom.features.people.service import PeopleRegistry
 from watchroom.features.policy.service import WorkspacePolicy
-from watchroom.features.sessions.rows import HANDED_OVER, presence_of
+from watchroom.features.sessions.rows import HANDED_OVER, is_unfinished, presence_of
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal.topics import messages_to, steps_of
 from watchroom.kernel.rules.details import get_int, get_text
@@ -47,6 +47,15 @@ class SessionRecord(NamedTuple):
     row: Row
     text: str
     is_verified: bool = True
+
+
+class AgentPlace(NamedTuple):
+    """The ``folder`` in which the newest session of ``agent`` began. ``is_open``: the session has not
+    ended."""
+
+    agent: str
+    folder: str
+    is_open: bool
 
 
 class SessionRecords:
@@ -225,17 +234,20 @@ class SessionRecords:
         """Return the newest step of each session of ``agent``, or of all agents."""
         return list(self._store.journal.heads(ZONE, f"{agent}/" if agent else ""))
 
-    def find_folders(self) -> dict[str, str]:
-        """Return the folder in which each agent's client began its newest session, by agent. Agents without a
-        client are left out."""
+    def find_places(self) -> list[AgentPlace]:
+        """Return where the newest session of each agent began. Agents without a client are left out."""
         newest: dict[str, Row] = {}
         for step in self.heads():
             agent, _ = split_session(step.path)
             if not is_subagent_step(step) and (agent not in newest or newest[agent].seq < step.seq):
                 newest[agent] = step
         begun = {agent: self._store.journal.version(ZONE, step.path, 1) for agent, step in newest.items()}
-        folders = {agent: get_text(row.detail, "cwd") for agent, row in begun.items() if row is not None}
-        return {agent: folder for agent, folder in folders.items() if folder}
+        found = [
+            AgentPlace(agent, get_text(row.detail, "cwd"), is_unfinished(newest[agent]))
+            for agent, row in begun.items()
+            if row is not None
+        ]
+        return [each for each in found if each.folder]
 
     def control(self, call: CallContext, agent: str, session: str | None, text: str) -> Row:
         """Pause, resume, cancel or write to the sessions of ``agent``, or to its ``session``.

@@ -11,7 +11,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from itertools import combinations
+from itertools import combinations, islice
 from threading import Lock
 from typing import Final, NamedTuple
 
@@ -50,6 +50,8 @@ _MAX_TEXTS: Final = 500
 _MAX_CHARACTERS: Final = 200_000
 """Maximum number of characters in a text that is merged here, because other jobs wait for it."""
 _MAX_LISTED: Final = 1000
+_MAX_NOTIFIED: Final = 100
+"""Maximum number of files whose conflicting lines are passed on at once."""
 _MAX_VERSIONS: Final = 200
 """Maximum number of versions in which the author of a line is searched."""
 _log = logging.getLogger("watchroom")
@@ -220,22 +222,29 @@ class ConflictPreview:
     ) -> None:
         """Pass on the conflicting lines of the files ``names``. ``told``: the files whose conflicts are known
         to their agents."""
-        one, other = (tree for tree, _ in sides)
-        for name in names:
-            clashes = found.get(name, [])
+        one, other = (
+            ClashSide(tree.id, state.branch or state.head[:8], tree.git.folder, ())
+            for tree, state in ((tree, tree.git.read_state()) for tree, _ in sides)
+        )
+        trees = [tree for tree, _ in sides]
+        asked = [*names]
+        for name in asked:
+            if name not in found:
+                self._notices.replace(_storable(name), (one, other), (), is_told=True)
+        for name in islice((each for each in asked if each in found), _MAX_NOTIFIED):
+            clashes = found[name]
             both = (
-                self._describe(one, name, [each.ours for each in clashes]),
-                self._describe(other, name, [each.theirs for each in clashes]),
+                self._describe(one, trees[0], name, [each.ours for each in clashes]),
+                self._describe(other, trees[1], name, [each.theirs for each in clashes]),
             )
             self._notices.replace(_storable(name), both, clashes, is_told=name in told)
 
-    def _describe(self, tree: TreeRecorder, name: str, ranges: Sequence[tuple[int, int]]) -> ClashSide:
-        """Return the file ``name`` in ``tree``, with the agents that changed the lines ``ranges``."""
-        if not ranges:
-            return ClashSide(tree.id, "", "", ())
-        agents = self._find_agents(tree, name, ranges)
-        state, place = tree.git.read_state(), os.path.join(tree.git.folder, name)
-        return ClashSide(tree.id, state.branch or state.head[:8], _storable(place), tuple(agents))
+    def _describe(
+        self, side: ClashSide, tree: TreeRecorder, name: str, ranges: Sequence[tuple[int, int]]
+    ) -> ClashSide:
+        """Return the file ``name`` on this ``side``, with the agents that changed the lines ``ranges``."""
+        agents = tuple(self._find_agents(tree, name, ranges)) if ranges else ()
+        return side._replace(place=_storable(os.path.join(side.place, name)), agents=agents)
 
     def _find_agents(self, tree: TreeRecorder, name: str, ranges: Sequence[tuple[int, int]]) -> list[str]:
         """Return the agents whose versions have the lines ``ranges``; else, such as for removed lines, the

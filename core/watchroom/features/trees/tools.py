@@ -241,20 +241,20 @@ def open_pull_request(context: ToolContext, params: OpenPullRequestParams) -> Op
 
 
 def _report_landing(context: ToolContext, tree: TreeRecorder, record: LandingRecord) -> None:
-    """Send the agents of ``tree`` a message if it did not land. The same text is sent once."""
+    """Send the agents of ``tree`` a message if it did not land: those in a session, else all that had one.
+    The same text is sent once."""
     # Slow to load.
     from watchroom.features.trees.landing_messages import say_landing
 
     zones, state = context.zones, tree.git.read_state()
     texts = catalogue(zones.registry.current().language)
     said = say_landing(record, state.branch or state.head[:12], texts)
-    folders = zones.session_zone.find_folders() if said else {}
-    homes = {each: zones.trees.tree_at(each) for each in {*folders.values()}}
-    for agent, folder in folders.items():
-        home = homes[folder]
-        if home is not None and home.id == tree.id:
-            digest = sha256(f"{state.head} {said}".encode("utf-8", "replace")).hexdigest()
-            zones.messages.notify(agent, said, key=f"{LAND} {tree.id} {digest}")
+    places = zones.session_zone.find_places() if said else []
+    homes = {folder: zones.trees.tree_at(folder) for folder in {each.folder for each in places}}
+    inside = [each for each in places if (home := homes[each.folder]) is not None and home.id == tree.id]
+    for agent, _, _ in [each for each in inside if each.is_open] or inside:
+        digest = sha256(f"{agent} {state.head} {said}".encode("utf-8", "replace")).hexdigest()
+        zones.messages.notify(agent, said, key=f"{LAND} {tree.id} {digest}")
 
 
 class CommentLinesParams(ParamsModel):
