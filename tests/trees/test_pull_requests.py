@@ -281,6 +281,25 @@ def test_commits_of_a_person_and_of_agents_are_replaced_by_one_of_each(kept: Wor
     assert git(world.folder, "diff", "--stat", record.commit) == ""
 
 
+def test_files_without_versions_are_in_the_first_commit_which_is_the_persons(
+    kept: Workspace, repository: Repository
+) -> None:
+    world = World(repository)
+    write(world.folder, "early.txt", b"early\nearly\n")
+    (world.folder / "b.txt").unlink()
+    git(world.folder, "add", "--all")
+    git(world.folder, "commit", "--quiet", "--message", "before Watchroom")
+    world.let_work(kept)
+    plan = plan_of(kept, world)
+    record = kept.pull_requests.open(DANA, world.tree, plan, TEXTS, is_pushed=False)
+    assert world.log(record.commit, "%an: %s")[0] == "Pat: Work of people and other programs (files: 3)"
+    first = world.log(record.commit, "%H")[0]
+    names = git(world.folder, "show", "--name-only", "--format=", first).split("\n")
+    assert names == ["b.txt", "early.txt", "hand.txt"]
+    assert "- `early.txt`: people and other programs +2 −0" in plan.body.splitlines()
+    assert "| people and other programs | 3 | +3 −1 |" in plan.body.splitlines()
+
+
 def test_the_body_has_what_rows_have(kept: Workspace, world: World, tmp_path: Path) -> None:
     write(world.folder, "odd `name` @all <b>.txt", b"x\n")
     kept.trees.refresh_all()
