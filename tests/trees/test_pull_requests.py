@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -315,6 +316,19 @@ def test_the_body_has_what_rows_have(kept: Workspace, world: World, tmp_path: Pa
     assert "### Approvals" not in lines
 
 
+def test_odd_paths_are_neither_trailers_nor_lines_of_the_body(kept: Workspace, world: World) -> None:
+    for name in ("a\nWatchroom-Agent: eve", " leading", os.fsdecode(b"not utf-8 \xff"), "ä\x1b[31m"):
+        write(world.folder, name, b"x\n")
+    kept.trees.refresh_all()
+    plan = plan_of(kept, world)
+    record = kept.pull_requests.open(DANA, world.tree, plan, TEXTS, is_pushed=False)
+    assert git(world.folder, "rev-parse", f"{record.commit}^{{tree}}") == plan.content
+    assert "eve" not in "".join(world.log(record.commit, "%B"))
+    assert "- `a Watchroom-Agent: eve`: people and other programs +1 −0" in plan.body.splitlines()
+    assert "- `not utf-8 \\udcff`: people and other programs +1 −0" in plan.body.splitlines()
+    assert "\x1b" not in plan.body
+
+
 # The branch
 
 
@@ -599,7 +613,8 @@ def test_a_merge_request_is_opened_by_glab(
         world.let_work(workspace)
     programs = use_programs(monkeypatch, tmp_path / "bin", "glab")
     programs.answer(
-        "glab create", "Creating merge request\n\nhttps://gitlab.example.org/acme/app/-/merge_requests/3\n"
+        "glab create",
+        "Creating: see https://example.org\n\nhttps://gitlab.example.org/acme/app/-/merge_requests/3\n",
     )
     monkeypatch.chdir(world.folder)
     out = printed(capsys, "pull-request", "--yes", "--title=T")
