@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -281,6 +282,25 @@ def test_commits_of_a_person_and_of_agents_are_replaced_by_one_of_each(kept: Wor
     assert git(world.folder, "diff", "--stat", record.commit) == ""
 
 
+def test_files_without_versions_are_in_the_first_commit_which_is_the_persons(
+    kept: Workspace, repository: Repository
+) -> None:
+    world = World(repository)
+    write(world.folder, "early.txt", b"early\nearly\n")
+    (world.folder / "b.txt").unlink()
+    git(world.folder, "add", "--all")
+    git(world.folder, "commit", "--quiet", "--message", "before Watchroom")
+    world.let_work(kept)
+    plan = plan_of(kept, world)
+    record = kept.pull_requests.open(DANA, world.tree, plan, TEXTS, is_pushed=False)
+    assert world.log(record.commit, "%an: %s")[0] == "Pat: Work of people and other programs (files: 3)"
+    first = world.log(record.commit, "%H")[0]
+    names = git(world.folder, "show", "--name-only", "--format=", first).split("\n")
+    assert names == ["b.txt", "early.txt", "hand.txt"]
+    assert "- `early.txt`: people and other programs +2 −0" in plan.body.splitlines()
+    assert "| people and other programs | 3 | +3 −1 |" in plan.body.splitlines()
+
+
 def test_the_body_has_what_rows_have(kept: Workspace, world: World, tmp_path: Path) -> None:
     write(world.folder, "odd `name` @all <b>.txt", b"x\n")
     kept.trees.refresh_all()
@@ -294,6 +314,19 @@ def test_the_body_has_what_rows_have(kept: Workspace, world: World, tmp_path: Pa
     assert "- ``odd `name` @all <b>.txt``: people and other programs +1 −0" in lines
     assert any(line.startswith("- `sh -c exit 3` with the work of `bob`: exit status 3") for line in lines)
     assert "### Approvals" not in lines
+
+
+def test_odd_paths_are_neither_trailers_nor_lines_of_the_body(kept: Workspace, world: World) -> None:
+    for name in ("a\nWatchroom-Agent: eve", " leading", os.fsdecode(b"not utf-8 \xff"), "ä\x1b[31m"):
+        write(world.folder, name, b"x\n")
+    kept.trees.refresh_all()
+    plan = plan_of(kept, world)
+    record = kept.pull_requests.open(DANA, world.tree, plan, TEXTS, is_pushed=False)
+    assert git(world.folder, "rev-parse", f"{record.commit}^{{tree}}") == plan.content
+    assert "eve" not in "".join(world.log(record.commit, "%B"))
+    assert "- `a Watchroom-Agent: eve`: people and other programs +1 −0" in plan.body.splitlines()
+    assert "- `not utf-8 \\udcff`: people and other programs +1 −0" in plan.body.splitlines()
+    assert "\x1b" not in plan.body
 
 
 # The branch
@@ -580,7 +613,8 @@ def test_a_merge_request_is_opened_by_glab(
         world.let_work(workspace)
     programs = use_programs(monkeypatch, tmp_path / "bin", "glab")
     programs.answer(
-        "glab create", "Creating merge request\n\nhttps://gitlab.example.org/acme/app/-/merge_requests/3\n"
+        "glab create",
+        "Creating: see https://example.org\n\nhttps://gitlab.example.org/acme/app/-/merge_requests/3\n",
     )
     monkeypatch.chdir(world.folder)
     out = printed(capsys, "pull-request", "--yes", "--title=T")

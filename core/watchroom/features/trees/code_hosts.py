@@ -147,8 +147,10 @@ def create_request(
     done = _run([*command, *(["--draft"] if is_draft else [])], folder, given)
     if isinstance(done, str):
         return HostAnswer(None, done)
-    address = _ADDRESS.search(done.output.decode("utf-8", "replace"))
-    return HostAnswer(HostRequest(address[0] if address else "", "open"))
+    # The title is printed too, and can have an address.
+    printed = _ADDRESS.findall(done.output.decode("utf-8", "replace"))
+    own = [each for each in printed if each.startswith(f"{host.url}/")]
+    return HostAnswer(HostRequest(own[-1] if own else "", "open"))
 
 
 def read_request(host: CodeHost, folder: str, name: str) -> HostAnswer:

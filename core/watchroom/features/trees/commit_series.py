@@ -36,7 +36,7 @@ class SeriesStep(NamedTuple):
     """A commit.
 
     - ``authors``: the authors of its changes: agents or their sessions in alphabetical order, then `PEOPLE`.
-    - ``files``: by path. None if only files without versions are in it.
+    - ``files``: its files.
     """
 
     authors: tuple[str, ...]

@@ -7,7 +7,7 @@ Markdown, mentions or references at a host.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from watchroom.features.trees.commit_series import PEOPLE, SeriesStep
@@ -95,10 +95,9 @@ def format_title(facts: BodyFacts, texts: Catalogue) -> str:
 def format_message(commit: PlannedCommit, texts: Catalogue) -> str:
     """Return the message of a commit, with its trailers."""
     values = {"authors": name_authors(commit.step.authors, texts), "count": len(commit.step.files)}
-    # Without files, the commit has only changes that were made before Watchroom recorded any.
-    key = "pull_request.commit" if commit.step.files else "pull_request.commit_unrecorded"
     trailers = "".join(f"{name}: {value}\n" for name, value in _list_trailers(commit))
-    return clean_line(texts(key, **values), MAX_TITLE) + "\n" + (f"\n{trailers}" if trailers else "")
+    subject = clean_line(texts("pull_request.commit", **values), MAX_TITLE)
+    return f"{subject}\n\n{trailers}" if trailers else f"{subject}\n"
 
 
 def _list_trailers(commit: PlannedCommit) -> Iterator[tuple[str, str]]:
@@ -140,26 +139,23 @@ def format_body(facts: BodyFacts, texts: Catalogue) -> str:
 def _format_authors(facts: BodyFacts, texts: Catalogue) -> Iterator[str]:
     yield texts("pull_request.table")
     yield "|---|---|---|"
-    totals: dict[str, tuple[set[str], LineCount]] = {}
-    for commit in facts.commits:
-        for file in commit.step.files:
-            for author, count in file.counts.items():
-                files, before = totals.setdefault(author, (set(), LineCount(0, 0)))
-                files.add(file.path)
-                total = LineCount(before.added + count.added, before.removed + count.removed)
-                totals[author] = (files, total)
-    for author, (files, count) in totals.items():
-        yield f"| {_quote_author(author, texts)} | {len(files)} | {_format_count(count)} |"
+    files = [file for commit in facts.commits for file in commit.step.files]
+    paths: dict[str, set[str]] = {}
+    for file in files:
+        for author in file.counts:
+            paths.setdefault(_quote_author(author, texts), set()).add(file.path)
+    for name, count in _sum_lines((file.counts for file in files), texts).items():
+        yield f"| {name} | {len(paths[name])} | {_format_count(count)} |"
 
 
 def _format_files(facts: BodyFacts, texts: Catalogue) -> Iterator[str]:
-    changed: dict[str, dict[str, LineCount]] = {}
+    changed: dict[str, list[Mapping[str, LineCount]]] = {}
     for commit in facts.commits:
         for file in commit.step.files:
-            changed.setdefault(file.path, {}).update(file.counts)
-    for path, counts in sorted(changed.items())[:_MAX_FILES]:
-        authors = [f"{_quote_author(name, texts)} {_format_count(count)}" for name, count in counts.items()]
-        yield f"- {_code(path)}: {', '.join(authors)}"
+            changed.setdefault(file.path, []).append(file.counts)
+    for path in sorted(changed)[:_MAX_FILES]:
+        counts = _sum_lines(changed[path], texts).items()
+        yield f"- {_code(path)}: {', '.join(f'{name} {_format_count(count)}' for name, count in counts)}"
     if len(changed) > _MAX_FILES:
         yield f"- {texts('pull_request.more', count=len(changed) - _MAX_FILES)}"
 
@@ -188,13 +184,24 @@ def _format_settled(facts: BodyFacts, texts: Catalogue) -> Iterator[str]:
         yield f"- {texts('pull_request.settlement', path=_code(path), person=_code(row.actor), row=row.seq)}"
 
 
-def _quote_author(author: str, texts: Catalogue) -> str:
-    is_named = author not in (PEOPLE, OUTSIDE, SYSTEM)
-    return _code(author) if is_named else texts("pull_request.people")
+def _sum_lines(counts: Iterable[Mapping[str, LineCount]], texts: Catalogue) -> dict[str, LineCount]:
+    """Return the lines of each author by the author's name in Markdown."""
+    found: dict[str, LineCount] = {}
+    for each in counts:
+        for author, count in each.items():
+            name = _quote_author(author, texts)
+            before = found.get(name, LineCount(0, 0))
+            found[name] = LineCount(before.added + count.added, before.removed + count.removed)
+    return found
 
 
 def _format_count(count: LineCount) -> str:
     return f"+{count.added} −{count.removed}"
+
+
+def _quote_author(author: str, texts: Catalogue) -> str:
+    is_named = author not in (PEOPLE, OUTSIDE, SYSTEM)
+    return _code(author) if is_named else texts("pull_request.people")
 
 
 def _code(text: str) -> str:

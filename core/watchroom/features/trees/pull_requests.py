@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from watchroom.errors import (
@@ -30,7 +30,7 @@ from watchroom.features.trees.code_hosts import (
     read_request,
     say_error,
 )
-from watchroom.features.trees.commit_series import PEOPLE, SeriesStep, split_changes
+from watchroom.features.trees.commit_series import PEOPLE, SeriesFile, SeriesStep, split_changes
 from watchroom.features.trees.commits import (
     AgentCommits,
     BlockedFile,
@@ -42,6 +42,7 @@ from watchroom.features.trees.commits import (
 from watchroom.features.trees.git import FileState, GitTree
 from watchroom.features.trees.git_merge import GitMerger
 from watchroom.features.trees.git_process import run_git
+from watchroom.features.trees.line_rules import LineCount
 from watchroom.features.trees.provenance import Provenance
 from watchroom.features.trees.pull_request_texts import (
     MAX_TITLE,
@@ -220,9 +221,13 @@ class PullRequests:
         states = {path: each.state for path, each in whole.items() if isinstance(each, PlannedFile)}
         content = git.write_tree(states, parent=state.head)
         since_base = uncommitted if base == state.head else [*self._commits.compare(git, base)]
+        sessions = self._find_sessions(since_base)
         if options.per == "session":
-            since_base = [*self._commits.compare(git, base, self._find_sessions(since_base))]
-        commits = self._plan_commits(git, base, content, since_base)
+            since_base = [*self._commits.compare(git, base, _name_by(sessions))]
+        commits = [
+            PlannedCommit(step, self._find_origin(step, sessions), tree)
+            for step, tree in self._split(git, base, content, since_base)
+        ]
         if not commits:
             raise NothingToCommit(blocked="-")
         if (git.read_state().head, self._list_newest(git)) != (state.head, newest):
@@ -289,16 +294,21 @@ class PullRequests:
         """Return the rows of the newest versions of the tree."""
         return [row.seq for row in self._store.journal.heads(REPO, repo_path(git.tree_id(), ""))]
 
-    def _find_sessions(self, compared: Iterable[FileComparison]) -> Callable[[Row], str]:
-        """Return a function that returns the session of a version, or its author if that is not known."""
-        rows = [row for each in compared for row in each.rows.values()]
-        sessions = self._provenance.find_sessions(row for row in rows if is_agent(author_of_version(row)))
-        return lambda row: sessions.get(row.seq) or author_of_version(row)
+    def _find_sessions(self, compared: Iterable[FileComparison]) -> Mapping[int, str]:
+        """Return the sessions of the versions since the compared commit, by row number."""
+        planned = ((each, each.plan(None)) for each in compared)
+        rows = (
+            each.rows[version]
+            for each, file in planned
+            if isinstance(file, PlannedFile)
+            for version in file.versions
+        )
+        return self._provenance.find_sessions(row for row in rows if is_agent(author_of_version(row)))
 
-    def _plan_commits(
+    def _split(
         self, git: GitTree, base: str, content: str, compared: Sequence[FileComparison]
-    ) -> list[PlannedCommit]:
-        """Return the commits from ``base`` to ``content``."""
+    ) -> list[tuple[SeriesStep, str]]:
+        """Return the commits from ``base`` to ``content``, each with its git tree."""
         recorded = {each.path for each in compared if isinstance(each.plan(None), PlannedFile)}
         # Committed by people, or elsewhere, before Watchroom recorded a change of them.
         rest = git.list_committed(base, content) - recorded
@@ -308,6 +318,10 @@ class PullRequests:
         for step in split_changes(compared, starts_with_people=bool(rest)):
             states |= {file.path: file.state for file in step.files}
             made.append((step, git.write_tree(states, parent=start)))
+        if rest:
+            first, tree = made[0]
+            files = (*first.files, *_count_unrecorded(git, base, content, rest))
+            made[0] = (first._replace(files=files), tree)
         last = _git(git, "rev-parse", "--verify", f"{base}^{{tree}}")
         differing: list[tuple[SeriesStep, str]] = []
         for step, found in made:
@@ -319,17 +333,17 @@ class PullRequests:
             differing[-1] = (differing[-1][0], content)
         elif content != last:
             differing = [(SeriesStep((PEOPLE,), ()), content)]
-        return [PlannedCommit(step, self._find_origin(step), found) for step, found in differing]
+        return differing
 
-    def _find_origin(self, step: SeriesStep) -> CommitOrigin:
+    def _find_origin(self, step: SeriesStep, sessions: Mapping[int, str]) -> CommitOrigin:
         rows = [row for file in step.files for row in file.rows]
         agents = dict.fromkeys(row.actor for row in rows if is_agent(row.actor))
-        sessions = self._provenance.find_sessions(rows)
+        named = {sessions[row.seq] for row in rows if row.seq in sessions}
         tasks = (self._provenance.find_task(each) for each in agents)
         approvals = [each for agent in agents for each in self._provenance.find_approvals(agent, rows)]
         candidates = dict.fromkeys(name for row in rows for name in candidates_of(row))
         return CommitOrigin(
-            tuple(sorted(set(sessions.values()))),
+            tuple(sorted(named)),
             tuple(dict.fromkeys(each for each in tasks if each)),
             tuple(approvals),
             tuple(candidates),
@@ -441,7 +455,7 @@ class PullRequests:
 
     def record(self, call: CallContext, record: PullRequestRecord) -> None:
         """Record how far a pull request is."""
-        subject = extract_first_line(f"{record.branch}: {record.state}", 200)
+        subject = extract_first_line(f"{record.branch}: {record.state} {record.url}", 200)
         note = call.with_tool(PULL_REQUEST).note(TREE, record.tree, message=subject, detail=record.detail)
         self._store.commits.commit(note)
 
@@ -464,6 +478,24 @@ class PullRequests:
         if host is None or not is_installed(host):
             return None, HostAnswer()
         return host, read_request(host, git.folder, record.url or record.branch)
+
+
+def _name_by(sessions: Mapping[int, str]) -> Callable[[Row], str]:
+    """Return a function that returns the session of a version, or its author if that is not known."""
+    return lambda row: sessions.get(row.seq) or author_of_version(row)
+
+
+def _count_unrecorded(git: GitTree, old: str, new: str, paths: Collection[str]) -> Iterator[SeriesFile]:
+    """Yield the files at ``paths``, which have no versions, with the lines that differ between two
+    commits."""
+    printed = _git(git, "diff-tree", "-r", "--no-renames", "--numstat", "-z", old, new) or ""
+    for record in printed.split("\0"):
+        added, _, rest = record.partition("\t")
+        removed, _, path = rest.partition("\t")
+        if path in paths:
+            # Git prints "-" for binary files.
+            lines = [int(each) if each.isdecimal() else 0 for each in (added, removed)]
+            yield SeriesFile(path, None, {PEOPLE: LineCount(*lines)}, ())
 
 
 def propose_branch(git: GitTree) -> str:
