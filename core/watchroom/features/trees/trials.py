@@ -118,7 +118,7 @@ def _prepare(tree: GitTree, place: str, content: str) -> GitTree:
         os.unlink(os.path.join(copy.git, "index.lock"))
     # HEAD is a commit with the content, because commands such as `git describe` look at it.
     _git(copy, "update-ref", "--no-deref", "HEAD", _commit_for(tree, content))
-    _git(copy, "read-tree", "--reset", "-u", content)
+    _git(copy, "read-tree", "--reset", "-u", "--no-recurse-submodules", content)
     _git(copy, "clean", "-ffdq")
     return copy
 
