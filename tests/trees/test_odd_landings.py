@@ -361,7 +361,7 @@ def test_a_submodule_lands_as_the_commit_it_is_at(
     git(work.folder, "add", "a.txt")
     git(work.folder, "commit", "--quiet", "--message", "newer")
     repository.git("config", "submodule.recurse", recurses)
-    assert land(kept, work).state == "landed"
+    assert land(kept, work, check=["test", "-e", "a.txt"], cache=str(tmp_path / "cache")).state == "landed"
     repository.git("config", "--unset", "submodule.recurse")
     assert repository.read("a.txt") == TEXT + "six\n"
     assert repository.git("rev-parse", "main:sub") == new

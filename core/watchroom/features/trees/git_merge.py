@@ -26,7 +26,6 @@ _BASE, _OURS, _THEIRS = "1", "2", "3"
 _MAX_TEXT_BYTES: Final = 10 * 1024 * 1024
 _ODD_LINE: Final = re.compile(r'\n|\r\Z|\A"')
 """Matches paths that git reads otherwise in a line of its input."""
-_TWO_WAY: Final = ("read-tree", "-m", "-u", "--no-recurse-submodules")
 _NAMED: Final = re.compile(rb"'([^\n]+?)'")
 """The path in an error of ``git read-tree``."""
 _PIECE_BYTES: Final = 1 << 20
@@ -194,7 +193,7 @@ class GitMerger:
         """Return the file that git names as in the way of a move, empty if nothing is in the way."""
         with self._scratch_index(copied=True) as variables:
             self._refresh(variables)
-            done = self._run(*_TWO_WAY, "-n", before, after, variables=variables, accepted=None)
+            done = self._run("read-tree", "-m", "-u", "-n", before, after, variables=variables, accepted=None)
         if done.status == 0:
             return []
         named = _NAMED.search(done.errors)
@@ -243,7 +242,7 @@ class GitMerger:
         self._set_entries(new, moved, variables)
         partial = self._find_partial(new, moved - written, variables)
         start = self._replace_entries(before, new, moved) if moved else before
-        self._run(*_TWO_WAY, start, after, variables=variables)
+        self._run("read-tree", "-m", "-u", start, after, variables=variables)
         given = b"".join(os.fsencode(path) + b"\0" for path in partial)
         if given:
             self._run("checkout-index", "--force", "-u", "-z", "--stdin", variables=variables, given=given)

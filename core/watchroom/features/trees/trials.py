@@ -18,12 +18,13 @@ from watchroom.platform.child_process import run_child
 
 TRIAL_FILE: Final = "watchroom-trial"
 """The file in a copy's git folder that marks it as a copy for tries."""
-_TRIALS: Final = "trials"
 _OUTPUT_FILE: Final = "watchroom-output"
 _MAX_SLOTS: Final = 8
 """Maximum number of simultaneous tries of a tree."""
 _GIT_SECONDS: Final = 600.0
 _TAIL_BYTES: Final = 64 * 1024
+_TRIALS: Final = "trials"
+"""The folder in the cache that has the copies of all repositories."""
 _WRITE_OUTPUT: Final = 'exec "$@" > "$0" 2>&1 < /dev/null'
 
 
@@ -118,7 +119,7 @@ def _prepare(tree: GitTree, place: str, content: str) -> GitTree:
         os.unlink(os.path.join(copy.git, "index.lock"))
     # HEAD is a commit with the content, because commands such as `git describe` look at it.
     _git(copy, "update-ref", "--no-deref", "HEAD", _commit_for(tree, content))
-    _git(copy, "read-tree", "--reset", "-u", "--no-recurse-submodules", content)
+    _git(copy, "read-tree", "--reset", "-u", content)
     _git(copy, "clean", "-ffdq")
     return copy
 
