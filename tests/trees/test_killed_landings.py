@@ -172,3 +172,72 @@ def test_a_target_that_is_gone_after_the_decision_stops_no_other_landing(
     release.folder.rename(release.folder.with_name("aside"))
     assert land(kept, work).state == "landed"
     assert repository.git("rev-parse", "release") == (head if is_moved else before)
+
+
+# Others commit meanwhile
+
+MEANWHILE: Final = """
+import subprocess, sys
+from watchroom import Workspace
+from watchroom.errors import GitBusy
+from watchroom.features.trees import git_merge, git_writes
+from watchroom.kernel.call_context import CallContext
+root, main, last, folder = sys.argv[1:]
+steps = 0
+def counted(function):
+    def call(*arguments, **more):
+        global steps
+        if steps == int(last):
+            with open(f"{main}/b.txt", "a") as file:
+                file.write("by hand\\\\n")
+            done = subprocess.run(["git", "commit", "--quiet", "--all", "-m", "by hand"], cwd=main)
+            print(f"commit {done.returncode}", flush=True)
+        steps += 1
+        return function(*arguments, **more)
+    return call
+with Workspace.open(root) as workspace:
+    assert workspace.keep()
+    tree = next(each for each in workspace.trees.all() if each.git.folder == folder)
+    for module in (git_merge, git_writes):
+        module.run_git = counted(module.run_git)
+    try:
+        print(workspace.landings.land(CallContext("human:dana"), tree).state)
+    except GitBusy as error:
+        print(error.values["rule"])
+"""
+
+
+@pytest.mark.real
+def test_a_commit_into_the_target_at_any_step_of_a_landing(repository: Repository, work: Tree) -> None:
+    for last in range(100):
+        repository.commit(a__txt=TEXT)
+        git(work.folder, "merge", "--quiet", "--ff-only", "main")
+        work.commit(a__txt=f"{TEXT}{last}\n", new__txt=f"{last}\n")
+        arguments = [repository.root, repository.folder, last, work.folder]
+        done = subprocess.run(
+            [sys.executable, "-c", MEANWHILE, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        *commit, state = done.stdout.split("\n")[:-1]
+        with Workspace.open(repository.root) as workspace:
+            assert workspace.keep()
+            workspace.landings.resume()
+            if repository.read("b.txt").count("by hand") != repository.git("show", "main:b.txt").count(
+                "by hand"
+            ):
+                assert commit != ["commit 0"], "the index was locked"
+                repository.git("commit", "--quiet", "--all", "--message", "by hand")
+            assert status(repository.folder) == ""
+            has_landed = repository.read("a.txt") != TEXT
+            assert has_landed == (not repository.git("rev-list", "main..work")), (last, state)
+            assert land(workspace, work).state == ("up_to_date" if has_landed else "landed")
+        assert (repository.read("a.txt"), repository.read("new.txt")) == (f"{TEXT}{last}\n", f"{last}\n")
+        assert repository.read("b.txt").count("by hand") == last + len(commit)
+        assert status(repository.folder) == ""
+        if not commit:
+            assert last > 10
+            break
+    git(repository.folder, "fsck", "--strict")

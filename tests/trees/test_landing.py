@@ -585,6 +585,26 @@ def write_files(folder: Path, files: Mapping[str, Sequence[str]]) -> None:
         (folder / name).write_text("".join(f"{line}\n" for line in lines))
 
 
+def others(state: Sequence[object]) -> list[str]:
+    """Return the refs in ``state`` except the target."""
+    return [each for each in str(state[0]).splitlines() if not each.endswith("refs/heads/main")]
+
+
+def settle_all(workspace: Workspace, tree: Tree, record: LandingRecord, clone: Path) -> bool:
+    """Settle all conflicts with the same texts in Watchroom and in the merge of ``clone``. Return False if
+    one has no lines."""
+    if workspace.landings.plan(recorder(workspace, tree)).others:
+        return False
+    paths = {name: conflict_path(workspace, tree, name) for name in record.paths}
+    for name, path in paths.items():
+        text = f"settled {name} with {workspace.journal.last_seq()}\n"
+        assert resolve(workspace, path, text)["success"]
+        (clone / name).write_text(text)
+    git(clone, "add", "--all")
+    git(clone, "commit", "--quiet", "--message", "settled")
+    return True
+
+
 @pytest.mark.real
 @pytest.mark.parametrize("number", seeds(12, 300))
 def test_a_landed_tree_is_what_git_merges(tmp_path: Path, number: int) -> None:
@@ -644,26 +664,6 @@ def land_as_git(
         assert others(after) == others(before), "other refs are as they were"
     finally:
         subprocess.run(["rm", "-rf", str(clone)], check=True)
-
-
-def others(state: Sequence[object]) -> list[str]:
-    """Return the refs in ``state`` except the target."""
-    return [each for each in str(state[0]).splitlines() if not each.endswith("refs/heads/main")]
-
-
-def settle_all(workspace: Workspace, tree: Tree, record: LandingRecord, clone: Path) -> bool:
-    """Settle all conflicts with the same texts in Watchroom and in the merge of ``clone``. Return False if
-    one has no lines."""
-    if workspace.landings.plan(recorder(workspace, tree)).others:
-        return False
-    paths = {name: conflict_path(workspace, tree, name) for name in record.paths}
-    for name, path in paths.items():
-        text = f"settled {name} with {workspace.journal.last_seq()}\n"
-        assert resolve(workspace, path, text)["success"]
-        (clone / name).write_text(text)
-    git(clone, "add", "--all")
-    git(clone, "commit", "--quiet", "--message", "settled")
-    return True
 
 
 # Messages

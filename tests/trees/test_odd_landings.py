@@ -12,7 +12,7 @@ from trees.git_repo import git
 from trees.git_repository import Repository
 from trees.test_landing import TEXT, Tree, everything, land, status, texts
 from watchroom import Workspace
-from watchroom.errors import TargetChanged
+from watchroom.errors import GitError, TargetChanged
 
 FAILING_HOOK: Final = "#!/bin/sh\ntouch {mark}\nexit 1\n"
 
@@ -287,3 +287,99 @@ def test_a_sparse_checkout_gets_no_more_files(kept: Workspace, repository: Repos
     assert not (repository.folder / "out").exists()
     assert status(repository.folder) == ""
     assert repository.git("rev-parse", "main^{tree}") == git(work.folder, "rev-parse", "HEAD^{tree}")
+
+
+# Settings
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "core.splitIndex=true",
+        "index.version=4",
+        "index.threads=true",
+        "core.untrackedCache=true",
+        "core.fsmonitor=true",
+        "core.fileMode=false",
+        "core.symlinks=false",
+        "core.ignoreCase=true",
+        "core.safecrlf=true",
+        "core.logAllRefUpdates=false",
+        "core.sharedRepository=group",
+        "core.checkStat=minimal",
+        "core.quotePath=true",
+        "core.abbrev=4",
+        "status.showUntrackedFiles=no",
+        "status.relativePaths=true",
+        "diff.external=false",
+        "diff.noprefix=true",
+        "diff.ignoreSubmodules=all",
+        "merge.ff=only",
+        "merge.default=union",
+        "commit.gpgSign=true",
+        "submodule.recurse=true",
+        "feature.manyFiles=true",
+        "receive.denyCurrentBranch=refuse",
+    ],
+)
+def test_settings_of_the_repository_change_nothing(
+    kept: Workspace, repository: Repository, work: Tree, setting: str
+) -> None:
+    name, _, value = setting.partition("=")
+    (work.folder / "e\u0301.txt").write_text("new\n")
+    work.commit(a__txt=TEXT.replace("one", "ONE"), b__txt=None)
+    repository.commit(a__txt=TEXT.replace("five", "FIVE"))
+    repository.write("untracked.txt", "by hand\n")
+    repository.git("config", name, value)
+    repository.git("update-index", "--refresh")
+    record = land(kept, work)
+    assert (record.state, record.paths) == ("landed", ())
+    repository.git("config", "--unset", name)
+    assert repository.read("a.txt") == "ONE\ntwo\nthree\nfour\nFIVE\n"
+    assert texts(repository.folder).keys() == {"a.txt", "e\u0301.txt", "untracked.txt"}
+    assert status(repository.folder).splitlines() == ["?? untracked.txt"]
+    git(repository.folder, "fsck", "--strict")
+
+
+@pytest.mark.parametrize("recurses", ["true", "false"])
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_submodule_lands_as_the_commit_it_is_at(
+    kept: Workspace, repository: Repository, work: Tree, tmp_path: Path, recurses: str, is_there: bool
+) -> None:
+    inner = Repository(tmp_path / "inner")
+    inner.commit(own="1\n")
+    allowed = ("-c", "protocol.file.allow=always")
+    repository.git(*allowed, "submodule", "--quiet", "add", str(inner.folder), "sub")
+    repository.commit()
+    if not is_there:
+        repository.git("submodule", "--quiet", "deinit", "--all")
+    git(work.folder, "merge", "--quiet", "main")
+    inner.commit(own="2\n")
+    new = inner.git("rev-parse", "HEAD")
+    git(work.folder, "update-index", "--cacheinfo", f"160000,{new},sub")
+    (work.folder / "a.txt").write_text(TEXT + "six\n")
+    git(work.folder, "add", "a.txt")
+    git(work.folder, "commit", "--quiet", "--message", "newer")
+    repository.git("config", "submodule.recurse", recurses)
+    assert land(kept, work, check=["test", "-e", "a.txt"], cache=str(tmp_path / "cache")).state == "landed"
+    repository.git("config", "--unset", "submodule.recurse")
+    assert repository.read("a.txt") == TEXT + "six\n"
+    assert repository.git("rev-parse", "main:sub") == new
+    assert (repository.folder / "sub" / "own").exists() == is_there, "git leaves submodules alone"
+    assert status(repository.folder) == (" M sub" if is_there else "")
+
+
+def test_a_conflicted_index_in_the_target_is_in_the_way(
+    kept: Workspace, repository: Repository, work: Tree
+) -> None:
+    repository.write("b.txt", "stashed\n")
+    repository.git("stash")
+    repository.commit(b__txt="committed\n")
+    with pytest.raises(AssertionError):
+        repository.git("stash", "pop")
+    work.commit(a__txt=TEXT + "six\n")
+    before = everything(repository, work)
+    with pytest.raises(GitError, match="resolve your current index first"):
+        land(kept, work)
+    assert everything(repository, work) == before
+    assert repository.git("stash", "list").count("\n") == 0

@@ -16,8 +16,14 @@ from watchroom.platform.child_process import ChildResult, run_child
 from watchroom.platform.disk import Parts
 from watchroom.platform.sandbox.repositories import GIT_FOLDER, is_git_folder
 
-SAFE_SETTINGS: Final = ("core.hooksPath=/dev/null", "protocol.allow=never", "core.fsmonitor=false")
-"""Git settings that override programs in a repository's own settings, so that none of them is started."""
+SAFE_SETTINGS: Final = (
+    "core.hooksPath=/dev/null",
+    "protocol.allow=never",
+    "core.fsmonitor=false",
+    "submodule.recurse=false",
+)
+"""Git settings that override programs in a repository's own settings, so that none of them is started, and
+that keep submodules unchanged."""
 _SECONDS: Final = 30.0
 """Timeout for all calls of git in one scan."""
 _MAX_OUTPUT: Final = 128 * 1024 * 1024

@@ -18,7 +18,6 @@ from watchroom.platform.child_process import run_child
 
 TRIAL_FILE: Final = "watchroom-trial"
 """The file in a copy's git folder that marks it as a copy for tries."""
-_TRIALS: Final = "trials"
 LINKED: Final = ("node_modules", ".venv", "venv")
 """The ignored folders that are linked into the copy in which a command is tried."""
 _OUTPUT_FILE: Final = "watchroom-output"
@@ -26,6 +25,8 @@ _MAX_SLOTS: Final = 8
 """Maximum number of simultaneous tries of a tree."""
 _GIT_SECONDS: Final = 600.0
 _TAIL_BYTES: Final = 64 * 1024
+_TRIALS: Final = "trials"
+"""The folder in the cache that has the copies of all repositories."""
 _WRITE_OUTPUT: Final = 'exec "$@" > "$0" 2>&1 < /dev/null'
 
 
