@@ -47,9 +47,9 @@ def test_an_optional_column_is_left_out_before_another_text_is_cut(width: int, l
 def test_names_that_differ_are_not_cut_to_the_same() -> None:
     paths = ("calculator/tests/test_display.py", "calculator/display.py", "calculator/tests/test_evaluate.py")
     assert [fit_path(each, 20) for each in paths] == [
-        "…/test_display.py   ",
-        "…/display.py        ",
-        "…/test_evaluate.py  ",
+        "cal…/test_display.py",
+        "calculat…/display.py",
+        "ca…/test_evaluate.py",
     ]
 
 
@@ -57,7 +57,9 @@ def test_a_path_is_shortened_at_its_folders() -> None:
     path = "calculator/tests/units/test_display.py"
     assert fit_path(path, 34).rstrip() == "calculator/tests/…/test_display.py"
     assert fit_path(path, 33).rstrip() == "calculator/…/test_display.py"
-    assert fit_path(path, 27).rstrip() == "…/test_display.py"
+    assert fit_path(path, 27).rstrip() == "calculator…/test_display.py"
+    assert fit_path(path, 17).rstrip() == "…/test_display.py"
+    assert len(fit_path(path, 12)) == 12
 
 
 @pytest.mark.parametrize("path", ["计划计划计划计划.md", "e\u0301\u200d" * 12, "👩‍👩‍👧‍👦" * 6])
@@ -90,7 +92,7 @@ def test_a_word_at_the_end_of_a_started_line_goes_to_the_next() -> None:
 def test_a_path_is_shortened_and_a_sentence_wrapped() -> None:
     column = Column(cut="middle", grows=True)
     (line,) = wrap_cells([column], [[Span(" "), Span("calculator/tests/test_display.py")]], [24], 6)
-    assert "".join(span.text for span in line) == " …/test_display.py".ljust(24)
+    assert "".join(span.text for span in line) == " calcul…/test_display.py"
     assert len(wrap_cells([column], [[Span("Build a calculator for all")]], [13], 6)) == 3
 
 

@@ -58,4 +58,4 @@ async def test_screens_keys_and_rows_can_be_clicked(workspace: Workspace, confli
         await user.pilot.click(offset=(5, line))
         await user.until(lambda: user.cursor("shared").path == "zoo.md", "zoo.md")
         await user.pilot.click(offset=(5, line), times=2)
-        await user.until(lambda: user.pane == "versions", "the versions")
+        await user.until(lambda: user.pane == "diff", "the text")

@@ -78,15 +78,18 @@ def fit(text: str, width: int, align: Literal["left", "right"] = "left") -> str:
 
 def fit_path(path: str, width: int) -> str:
     """Return ``path`` in exactly ``width`` cells. Leave out folders before the name, so that names can be
-    distinguished. Cut the name, or a text other than a path, in its middle."""
+    distinguished. Cut the first folder if it does not fit. Cut a longer name, or another text, in its
+    middle."""
     if cell_len(path) <= width or width < 5:
         return fit(path, width)
     *folders, name = path.split("/")
-    if folders and name and " " not in path:
-        for kept in range(len(folders) - 1, -1, -1):
+    free = width - cell_len(name) - 2
+    if folders and free >= 0 and " " not in path:
+        for kept in range(len(folders) - 1, 0, -1):
             shorter = "/".join([*folders[:kept], "…", name])
             if cell_len(shorter) <= width:
                 return fit(shorter, width)
+        return fit(f"{set_cell_size(path, free)}…/{name}", width)
     tail_width = (width - 1) * 2 // 3
     name_width = cell_len(path[path.rfind("/") :])
     if tail_width < name_width <= width - 2:
