@@ -111,15 +111,10 @@ async def test_conflicts_of_a_landing_are_settled_on_the_merge_screen(
         await user.press("down", "K")
         await user.is_asked("⎇ fares conflicts with main. Files: 1. Settle them now?")
         await user.press("enter")
-        # The notice is gone before it is looked for, if the start of the worker process takes long.
-        await user.until(lambda: user.model.conflicts, "the conflict")
-        await user.press("!")
         await has_opened_merge(user)
         await user.sees("current v2 · main", "incoming · fares")
         await commits(user, "b")
-        await user.until(lambda: not kept.landings.plan(tree_of(kept)).conflicts, "the settlement")
-        await opens_trees(user)
-        await user.press("K")
+        # The dialog comes without a key.
         await user.is_asked("Land ⎇ fares in main? Changed files: 1.")
         await user.press("enter")
         await user.is_told("has landed in main")
@@ -130,14 +125,24 @@ def tree_of(workspace: Workspace) -> TreeRecorder:
     return next(each for each in workspace.trees.all() if each.git.git != each.git.common)
 
 
-async def test_uncommitted_work_is_named(kept: Workspace, fares: Path) -> None:
+async def test_uncommitted_work_can_be_committed_first(
+    kept: Workspace, repository: Repository, fares: Path
+) -> None:
     (fares / "new.txt").write_text("new\n")
     async with dashboard(kept, size=WIDE) as user:
         await opens_trees(user)
         await user.press("down", "K")
-        await user.is_asked("uncommitted changes: new.txt")
+        await user.is_asked("⎇ fares has uncommitted changes. Commit them now, then land?")
+        await user.sees("uncommitted changes: new.txt")
         await user.press("enter")
-        assert user.place == "LandDialog", "nothing can land"
+        await user.sees("Work in fares", "+new")
+        await user.press("enter")
+        await user.is_asked("Land ⎇ fares in main? Changed files: 1.")
+        await user.sees("+new")
+        await user.press("enter")
+        await user.is_told("has landed in main")
+        assert repository.read("new.txt") == "new\n"
+        assert repository.git("log", "-1", "--format=%s") == "Work in fares"
 
 
 async def test_a_landing_has_a_check_and_a_branch(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from textual import work
 from watchroom.algorithms.merge import diff_hunks
-from watchroom.errors import WatchroomError
+from watchroom.errors import TreeGone, WatchroomError
 from watchroom.features.trees.rows import COMMIT_AGENT, TRY_AGENT, Tree, read_try
 from watchroom.model import Json, Row
 from watchroom.texts import Catalogue
@@ -21,12 +21,13 @@ from watchroom_tui.dialogs.confirm import LinesConfirmDialog, SheetDialog
 from watchroom_tui.dialogs.text_input import TextDraft, enter_text
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.formatters.text_drawing import TextDrawing
-from watchroom_tui.formatters.tree_changes import blocked_text, propose_branch
+from watchroom_tui.formatters.tree_changes import blocked_text, branch_text, propose_branch
 from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
 
 if TYPE_CHECKING:
     from watchroom.features.trees.commits import CommitPlan
+    from watchroom.features.trees.git import GitTree
     from watchroom.workspace import Workspace
 
 _MOST_LINES: Final = 400
@@ -126,9 +127,7 @@ class AgentCommitDialog(SheetDialog):
             return [], 0
         trees.refresh(found)
         plan = workspace.agent_commits.plan(found.git, [agent])
-        entries = found.git.list_tree(plan.head, [each.path for each in plan.files]) if plan.head else {}
-        before = found.git.read_blobs([each.path for each in plan.files], entries=entries)
-        return plan_lines(plan, before, texts), len(plan.files)
+        return plan_lines(plan, _read_before(found.git, plan), texts), len(plan.files)
 
 
 def plan_lines(plan: CommitPlan, before: dict[str, bytes | None], texts: Catalogue) -> list[Line]:
@@ -144,11 +143,12 @@ def plan_lines(plan: CommitPlan, before: dict[str, bytes | None], texts: Catalog
     for each in plan.files:
         after = b"" if each.state is None else each.state.data
         lines += [[], [Span(f" {sanitize(each.path)}", "strong")]]
-        lines += _difference(before.get(each.path) or b"", after, texts)
+        lines += difference_lines(before.get(each.path) or b"", after, texts)
     return lines
 
 
-def _difference(before: bytes, after: bytes, texts: Catalogue) -> list[Line]:
+def difference_lines(before: bytes, after: bytes, texts: Catalogue) -> list[Line]:
+    """Return the difference between two contents of a file as hunks, at most `_MOST_LINES` lines of it."""
     if b"\0" in before + after:
         return [[Span(f"   {texts('commit_agent.binary')}", "dim")]]
     hunks = diff_hunks(before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))
@@ -167,30 +167,77 @@ async def commit_agent(app: Dashboard, tree: Tree, agents: Sequence[str], agent:
         await _commit(app, tree, dialog.choice)
 
 
-async def _commit(app: Dashboard, tree: Tree, choice: CommitChoice) -> None:
-    """Ask for a message, and make the commit."""
-    texts = app.texts
+async def commit_all(app: Dashboard, tree: Tree) -> bool:
+    """Show all uncommitted work in ``tree``, and commit it if the person confirms the message. Return whether
+    it was committed. Await this in a worker."""
+    # Slow to load, and needed only here.
+    from watchroom.features.trees.commits import is_agent
+
+    workspace = await app.wait_for_workspace()
+    if workspace is None:
+        app.explain_read_only()
+        return False
+    try:
+        plan, lines = await asyncio.to_thread(_read_all, workspace, tree, app.texts)
+    except (WatchroomError, OSError) as error:
+        said = error.message(app.language) if isinstance(error, WatchroomError) else str(error)
+        app.show_message(sanitize(said), "error")
+        return False
+    if not plan.authors:
+        app.show_message(app.texts("commit_agent.nobody"), "warning")
+        return False
+    agents = [sanitize(each) for each in plan.authors if is_agent(each)]
+    key = "commit_agent.work_of" if agents else "commit_agent.work_in"
+    message = app.texts(key, agents=", ".join(agents), tree=sanitize(tree.branch or tree.head[:12]))
+    return await _commit(app, tree, CommitChoice("", None, lines), plan.authors, message)
+
+
+def _read_all(workspace: Workspace, tree: Tree, texts: Catalogue) -> tuple[CommitPlan, list[Line]]:
+    found = workspace.trees.tree(tree.id)
+    if found is None:
+        raise TreeGone(tree=branch_text(tree))
+    workspace.trees.refresh(found)
+    plan = workspace.agent_commits.plan(found.git)
+    return plan, plan_lines(plan, _read_before(found.git, plan), texts)
+
+
+def _read_before(git: GitTree, plan: CommitPlan) -> dict[str, bytes | None]:
+    """Return the files of ``plan`` as they are in HEAD."""
+    paths = [each.path for each in plan.files]
+    return git.read_blobs(paths, entries=git.list_tree(plan.head, paths) if plan.head else {})
+
+
+async def _commit(
+    app: Dashboard, tree: Tree, choice: CommitChoice, agents: Sequence[str] = (), message: str = ""
+) -> bool:
+    """Ask for a message, and commit. Return whether that succeeded.
+
+    - ``agents``: the authors, default that of ``choice``.
+    - ``message``: the proposed message.
+    """
+    texts, names = app.texts, agents or [choice.agent]
     place = sanitize(choice.branch or tree.branch or tree.head[:12])
-    title = texts("commit_agent.onto", agent=sanitize(choice.agent), branch=place)
-    message = await app.push_screen_wait(CommitDialog(TextDrawing(None, head=choice.lines), title, ""))
-    if message is None:
-        return
+    title = texts("commit_agent.onto", agent=", ".join(map(sanitize, names)), branch=place)
+    given = await app.push_screen_wait(CommitDialog(TextDrawing(None, head=choice.lines), title, message))
+    if given is None:
+        return False
     arguments: dict[str, Json] = {
         "tree": tree.id,
-        "agents": [choice.agent],
-        "message": message,
+        "agents": [*names],
+        "message": given,
         "branch": choice.branch,
     }
     result = await app.act(COMMIT_AGENT, arguments)
     if result is None:
-        return
+        return False
     if not result["success"]:
         app.show_failure(result)
-        return
+        return False
     files = result["files"]
     count = len(files) if isinstance(files, Sequence) else 0
     values = {"commit": str(result["commit"])[:12], "branch": sanitize(str(result["branch"])), "count": count}
     app.show_message(texts("cli.commit.done", **values))
+    return True
 
 
 async def _try(app: Dashboard, tree: Tree, agent: str) -> bool:

@@ -11,9 +11,11 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Input, Static
-from watchroom.errors import WatchroomError
+from watchroom.errors import UncommittedWork, WatchroomError
 from watchroom.features.trees.rows import Tree
+from watchroom.texts import Catalogue
 
+from watchroom_tui.dialogs.agent_commit import difference_lines
 from watchroom_tui.dialogs.base import ModalDialog
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.formatters.tree_changes import branch_text
@@ -24,10 +26,13 @@ from watchroom_tui.widgets.line_widget import content
 from watchroom_tui.widgets.text_pane import TextPane
 
 if TYPE_CHECKING:
+    from watchroom.features.trees.git import GitTree
     from watchroom.features.trees.landing import LandingPlan
     from watchroom.workspace import Workspace
 
 _SHELL: Final = ("/bin/sh", "-c")
+_MAX_FILES: Final = 50
+"""Maximum number of files whose changes are shown."""
 _PAUSE: Final = 0.3
 """Seconds after a change of the branch until its landing is previewed."""
 
@@ -49,13 +54,17 @@ class _Preview(NamedTuple):
 
     - ``plan``: None if the tree cannot land.
     - ``changed``: the paths that the landing changes.
+    - ``difference``: the changes of the first of them, as lines.
     - ``refusal``: why the tree cannot land, sanitized.
+    - ``is_uncommitted``: whether it cannot land because of uncommitted changes.
     """
 
     tree: Tree
     plan: LandingPlan | None
     changed: Sequence[str] = ()
+    difference: Sequence[Line] = ()
     refusal: str = ""
+    is_uncommitted: bool = False
 
     @property
     def can_land(self) -> bool:
@@ -63,9 +72,12 @@ class _Preview(NamedTuple):
         return self.plan is not None and not self.plan.is_up_to_date
 
 
-class LandDialog(ModalDialog[Sequence[LandOrder] | None]):
-    """Form for the landings of ``trees``, in this order. The result has the trees that can land. None if the
-    person goes back."""
+class LandDialog(ModalDialog[Sequence[LandOrder] | Tree | None]):
+    """Form for the landings of ``trees``, in this order.
+
+    The result has the trees that can land; or it is the only tree, if the person wants to commit what is
+    uncommitted in it first. None if the person goes back.
+    """
 
     BINDINGS = bindings("landing")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("landing",)
@@ -140,12 +152,15 @@ class LandDialog(ModalDialog[Sequence[LandOrder] | None]):
                 return _Preview(tree, None, refusal=known)
             plan = workspace.landings.plan(found, into or None)
             changed = sorted(found.git.list_committed(plan.before, plan.content)) if plan.content else []
+            lines = _difference(found.git, plan, changed, texts) if len(self._trees) == 1 else []
         except (WatchroomError, OSError) as error:
             said = str(error)
             if isinstance(error, WatchroomError):
                 said = f"{error.message(language)} {error.suggestion(language)}"
-            return _Preview(tree, None, refusal=sanitize(said))
-        return _Preview(tree, plan, changed)
+            return _Preview(
+                tree, None, refusal=sanitize(said), is_uncommitted=isinstance(error, UncommittedWork)
+            )
+        return _Preview(tree, plan, changed, lines)
 
     def _show(self) -> None:
         texts, lines = self.dashboard.texts, list[Line]()
@@ -173,7 +188,7 @@ class LandDialog(ModalDialog[Sequence[LandOrder] | None]):
         if not conflicts:
             others = (each for each in preview.changed if each not in plan.settled)
             lines += [[Span(f"   {sanitize(each)}")] for each in others]
-        return lines
+        return [*lines, *preview.difference]
 
     def _up_to_date(self, preview: _Preview) -> str:
         return self.dashboard.texts(
@@ -185,6 +200,8 @@ class LandDialog(ModalDialog[Sequence[LandOrder] | None]):
         into = sanitize(self._target)
         if not landing:
             (first, *more) = self._previews
+            if self._uncommitted is not None:
+                return texts("land.commit_first", tree=branch_text(first.tree))
             return texts("land.none", into=into) if more else first.refusal or self._up_to_date(first)
         if len(self._previews) > 1:
             return texts("land.several", count=len(landing), into=into)
@@ -193,6 +210,12 @@ class LandDialog(ModalDialog[Sequence[LandOrder] | None]):
         key = "land.conflicts" if conflicts else "land.question"
         return texts(key, tree=branch_text(landing[0].tree), into=into, count=conflicts or len(changed))
 
+    @property
+    def _uncommitted(self) -> Tree | None:
+        """The only tree, if uncommitted changes are in the way."""
+        previews = self._previews
+        return previews[0].tree if len(previews) == 1 and previews[0].is_uncommitted else None
+
     def action_scroll(self, pages: int) -> None:
         self.query_one(TextPane).action_scroll_pages(pages)
 
@@ -200,9 +223,12 @@ class LandDialog(ModalDialog[Sequence[LandOrder] | None]):
         self.query_one(TextPane).action_scroll_by(lines)
 
     def action_land(self) -> None:
-        """Close the dialog, unless the preview of the branch is not ready or nothing can land."""
+        """Close the dialog, unless the preview of the branch is not ready, or nothing can be landed or
+        committed."""
         is_ready = self.query_one("#into", Input).value.strip() == self._target
         landing = [each.tree for each in self._previews if each.can_land]
+        if is_ready and self._uncommitted is not None:
+            self.dismiss(self._uncommitted)
         if is_ready and landing:
             check = self._read_check()
             self.dismiss([LandOrder(each, self._target, check) for each in landing])
@@ -212,6 +238,19 @@ class LandDialog(ModalDialog[Sequence[LandOrder] | None]):
         if given == _command_text(self._command):
             return self._command
         return (*_SHELL, given) if given else ()
+
+
+def _difference(git: GitTree, plan: LandingPlan, changed: Sequence[str], texts: Catalogue) -> list[Line]:
+    """Return the changes of the first `_MAX_FILES` files of a landing as lines."""
+    lines: list[Line] = []
+    shown = changed[:_MAX_FILES]
+    before, after = (
+        git.read_blobs(shown, entries=git.list_tree(each, shown)) for each in (plan.before, plan.content)
+    )
+    for path in shown:
+        lines += [[], [Span(f" {sanitize(path)}", "strong")]]
+        lines += difference_lines(before[path] or b"", after[path] or b"", texts)
+    return lines
 
 
 def _command_text(command: Sequence[str]) -> str:

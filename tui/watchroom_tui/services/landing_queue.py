@@ -1,12 +1,18 @@
-"""Lands working trees one after the other. A tree that does not land stops no other."""
+"""Lands working trees one after the other. A tree that does not land stops no other.
+
+If a tree conflicts with its target, the person settles the conflicts on the merge screen one by one, and is
+then asked again to land the tree.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
 
-from watchroom.features.trees.rows import LAND
-from watchroom.model import Json
+from watchroom.features.overview.model import Model
+from watchroom.features.trees.rows import LAND, LANDING_PREFIX, Tree, repo_path
+from watchroom.model import Json, Row
 
 from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.confirm import LinesConfirmDialog
@@ -14,6 +20,10 @@ from watchroom_tui.dialogs.land import LandOrder
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.formatters.tree_changes import branch_text
 from watchroom_tui.presentation.sanitize import sanitize, sanitize_lines
+
+_STEP_SECONDS: Final = 0.05
+_MAX_STEPS: Final = 100
+"""Maximum number of waits of `_STEP_SECONDS` until the model has the conflicts of a landing."""
 
 
 class QueuePlace(NamedTuple):
@@ -33,6 +43,8 @@ class LandingQueue:
         self._orders: list[LandOrder] = []
         self._at = 0
         self.is_running = False
+        self._unsettled: tuple[Tree, int] | None = None
+        """The tree whose conflicts the person settles, and the number of open conflicts."""
 
     def add(self, orders: Iterable[LandOrder]) -> None:
         """Add ``orders`` at the end. A tree that waits already keeps its place."""
@@ -70,6 +82,35 @@ class LandingQueue:
             app.show_failure(result)
             return
         self._report(order, result)
+        if result["state"] == "conflict" and self._at + 1 == len(self._orders):
+            await self._open_first_merge(order.tree)
+
+    async def _open_first_merge(self, tree: Tree) -> None:
+        """Open the merge of the first conflict of ``tree``, unless the person opened another screen."""
+        conflicts: Sequence[Row] = ()
+        for _ in range(_MAX_STEPS):
+            conflicts = conflicts_of(self._app.model, tree)
+            if conflicts or len(self._app.screen_stack) > 1:
+                break
+            await asyncio.sleep(_STEP_SECONDS)
+        if conflicts and len(self._app.screen_stack) == 1:
+            self._unsettled = (tree, len(conflicts))
+            await self._app.navigator.open_merge(conflicts[0])
+
+    async def open_next_merge(self) -> Tree | None:
+        """Open the merge of the next conflict after the person has settled one. Return the tree if all its
+        conflicts are settled."""
+        if self._unsettled is None:
+            return None
+        tree, before = self._unsettled
+        conflicts = conflicts_of(self._app.model, tree)
+        if not conflicts:
+            self._unsettled = None
+            return tree
+        if len(conflicts) < before:
+            self._unsettled = (tree, len(conflicts))
+            await self._app.navigator.open_merge(conflicts[0])
+        return None
 
     def _report(self, order: LandOrder, result: Mapping[str, Json]) -> None:
         app, texts, state = self._app, self._app.texts, result["state"]
@@ -87,3 +128,9 @@ class LandingQueue:
             app.push_screen(LinesConfirmDialog(texts("land.title", **values), said, lines))
             return
         app.show_message(said, "information" if state in ("landed", "up_to_date") else "warning")
+
+
+def conflicts_of(model: Model, tree: Tree) -> Sequence[Row]:
+    """Return the rows of the open conflicts of a landing of ``tree``."""
+    prefix = repo_path(LANDING_PREFIX + tree.id, "")
+    return [each.row for each in model.conflicts if each.row.path.startswith(prefix)]

@@ -20,6 +20,7 @@ from watchroom.model import USER, Row
 
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import AgentTarget, SessionTarget, Target, TaskTarget, TreeTarget
+from watchroom_tui.dialogs.agent_commit import commit_all
 from watchroom_tui.dialogs.land import LandDialog
 from watchroom_tui.dialogs.row import RowDialog
 from watchroom_tui.dialogs.sandbox import SandboxDialog, sandbox_text
@@ -137,6 +138,15 @@ class TasksScreen(BaseScreen):
         self._show_trees(model)
         self._go_to_wanted()
         self._show_task(model)
+        if self.is_in_front:
+            self.go_on_landing()
+
+    @work(exclusive=True, group="settle")
+    async def go_on_landing(self) -> None:
+        """After the person has settled a conflict of a landing, open the next one, or ask to land again."""
+        tree = await self.trees_pane.queue.open_next_merge()
+        if tree is not None:
+            self.land([tree])
 
     def _show_trees(self, model: Model) -> None:
         """Show the trees of a repository. Hide the panes of tasks if there is no task."""
@@ -373,8 +383,15 @@ class TasksScreen(BaseScreen):
 
     @work(group="land")
     async def land(self, trees: Sequence[Tree]) -> None:
-        """Ask for the target and the check, and land ``trees``. Others that wait or land come first."""
+        """Ask for the target and the check, and land ``trees``. Others that wait or land come first.
+
+        The person can first commit what is uncommitted in a single tree.
+        """
         orders = await self.dashboard.push_screen_wait(LandDialog(trees)) if trees else None
+        while isinstance(orders, Tree):
+            if not await commit_all(self.dashboard, orders):
+                return
+            orders = await self.dashboard.push_screen_wait(LandDialog(trees))
         if not orders:
             return
         pane = self.trees_pane
