@@ -731,6 +731,21 @@ def test_all_agents_at_work_in_a_tree_read_that_it_did_not_land(
     assert sent == ["bob", "carol"], "the session of alice has ended"
 
 
+def test_the_agents_read_that_a_tree_landed_after_it_had_not(
+    kept: Workspace, repository: Repository, work: Tree
+) -> None:
+    bob = ScriptedClient(kept, "bob", work.folder)
+    collide(repository, work)
+    assert land_by_tool(kept, work) == "conflict"
+    assert "did not land" in told_of(bob)
+    resolve(kept, conflict_path(kept, work, "a.txt"), "settled\n")
+    assert land_by_tool(kept, work) == "landed"
+    assert "Your working tree work has landed in main" in told_of(bob)
+    work.commit(new__txt="new\n")
+    assert land_by_tool(kept, work) == "landed"
+    assert "has landed" not in told_of(bob)
+
+
 def test_nobody_reads_of_a_tree_that_landed(kept: Workspace, work: Tree) -> None:
     bob = ScriptedClient(kept, "bob", work.folder)
     work.commit(new__txt="new\n")

@@ -90,6 +90,19 @@ def test_each_pair_of_trees_is_compared(kept: Workspace, repository: Repository)
     assert predicted(kept) == {("x", "z"): ("b.txt",)}
 
 
+def test_work_that_has_landed_conflicts_with_no_other_tree(kept: Workspace, repository: Repository) -> None:
+    one, other = Tree(repository, "one"), Tree(repository, "other")
+    for tree in (one, other):
+        tree.commit(a__txt=TEXT.replace("three", f"by {tree.name}"))
+    assert predicted(kept) == {("one", "other"): ("a.txt",)}
+    assert land(kept, one).state == "landed"
+    main = repository.folder.name
+    assert predicted(kept) == {("other", main): ("a.txt",)}
+    (one.folder / "b.txt").write_text("by one\n")
+    other.commit(b__txt="by other\n")
+    assert predicted(kept) == {("other", main): ("a.txt",), ("one", "other"): ("b.txt",)}
+
+
 def test_what_is_known_already_makes_no_row(kept: Workspace, repository: Repository, work: Tree) -> None:
     repository.write("a.txt", "by main\n")
     (work.folder / "a.txt").write_text("by work\n")

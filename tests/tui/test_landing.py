@@ -132,9 +132,6 @@ async def test_uncommitted_work_can_be_committed_first(
     async with dashboard(kept, size=WIDE) as user:
         await opens_trees(user)
         await user.press("down", "K")
-        await user.is_asked("⎇ fares has uncommitted changes. Commit them now, then land?")
-        await user.sees("uncommitted changes: new.txt")
-        await user.press("enter")
         await user.sees("Work in fares", "+new")
         await user.press("enter")
         await user.is_asked("Land ⎇ fares in main? Changed files: 1.")

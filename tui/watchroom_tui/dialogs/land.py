@@ -77,14 +77,17 @@ class LandDialog(ModalDialog[Sequence[LandOrder] | Tree | None]):
 
     The result has the trees that can land; or it is the only tree, if the person wants to commit what is
     uncommitted in it first. None if the person goes back.
+
+    ``commits_first``: whether to give that result without a question.
     """
 
     BINDINGS = bindings("landing")
     SCOPES: ClassVar[tuple[Scope, ...]] = ("landing",)
 
-    def __init__(self, trees: Sequence[Tree]) -> None:
+    def __init__(self, trees: Sequence[Tree], *, commits_first: bool = False) -> None:
         super().__init__()
         self._trees = trees
+        self._commits_first = commits_first
         self._previews: Sequence[_Preview] = ()
         self._command: tuple[str, ...] = ()
         """The check that the field was filled with."""
@@ -127,13 +130,17 @@ class LandDialog(ModalDialog[Sequence[LandOrder] | Tree | None]):
             return
         found = await asyncio.to_thread(self._read, workspace, target)
         command = await asyncio.to_thread(workspace.landings.find_check, self._trees[0].id)
-        self._target = target or next((each.plan.into for each in found if each.plan is not None), "")
-        if not self._is_filled:
+        self._target = target or await asyncio.to_thread(workspace.landings.find_target)
+        is_first = not self._is_filled
+        if is_first:
             self._is_filled, self._command = True, command
             self._fill("check", _command_text(command))
             self._fill("into", self._target)
         self._previews = found
-        self._show()
+        if self._commits_first and is_first and self._uncommitted is not None:
+            self.dismiss(self._uncommitted)
+        else:
+            self._show()
 
     def _fill(self, name: str, value: str) -> None:
         """Fill a field, unless the person has already written in it."""

@@ -448,6 +448,15 @@ class Landings:
             self._scanned = last
             return self._newest, self._checks
 
+    def has_failed_before(self, landed: LandingRecord) -> bool:
+        """Return whether the tree that has ``landed`` did not land the time before."""
+        journal = self._store.journal
+        only = RowFilter(zone=TREE, tool=LAND, path=landed.tree, outcome="ok")
+        rows = journal.rows_before(journal.last_seq() + 1, limit=_MAX_LISTED, only=only)
+        found = (read_landing(row) for row in rows if row.path == landed.tree)
+        before = next((each for each in found if each.after != landed.after), None)
+        return before is not None and before.state in ("conflict", "check_failed", "moved")
+
     def record(self, call: CallContext, record: LandingRecord) -> None:
         """Record what became of a landing. A decided one is continued by the next landing, or by `resume`."""
         subject = extract_first_line(f"{record.into}: {record.state}", 200)

@@ -14,11 +14,11 @@ _MAX_PATHS: Final = 20
 
 
 def say_landing(record: LandingRecord, source: str, texts: Catalogue) -> str:
-    """Return the text for the agents, empty if the tree has landed.
+    """Return the text for the agents, empty if nothing has become of the tree.
 
     ``source``: the tree's branch, or its commit.
     """
-    if record.state not in ("conflict", "check_failed", "moved"):
+    if record.state not in ("landed", "conflict", "check_failed", "moved"):
         return ""
     paths = texts("tree.separator").join(record.paths[:_MAX_PATHS])
     said = texts(

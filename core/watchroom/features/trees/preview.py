@@ -71,11 +71,17 @@ class _Side(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """What the commits of two trees changed since their merge base. ``base``: empty if they share nothing."""
+    """What the commits of two trees changed since their merge base.
+
+    - ``base``: empty if they share nothing.
+    - ``landed``: whether the branch of the main tree has all commits of each tree. Of such a tree only
+      uncommitted work can conflict with other linked trees.
+    """
 
     base: str
     ours: frozenset[str]
     theirs: frozenset[str]
+    landed: tuple[bool, bool] = (False, False)
 
 
 class ConflictPreview:
@@ -149,6 +155,9 @@ class ConflictPreview:
         for tree, path in written:
             names.setdefault(tree, set()).add(path)
         pairs = [*combinations(sorted(trees), 2)]
+        # What landed is known by the branch of the main tree.
+        main = next((each.id for each in trees.values() if each.git.git == self._trees.common), "")
+        moved |= {*trees} if main in moved else set()
         self._due |= {key for key in pairs if moved & {*key} or key not in self._pairs}
         self._due &= {*pairs}
         self._heads = heads
@@ -160,7 +169,8 @@ class ConflictPreview:
                 self._notify(sides, asked, found)
                 self._record(key, (self._found.get(key, frozenset()) - asked) | found.keys())
         for key in sorted(self._due)[:_MAX_COMPARED]:
-            self._pairs[key] = self._compare(trees[key[0]], trees[key[1]], heads)
+            target = heads.get(main, "") if main not in key else ""
+            self._pairs[key] = self._compare(trees[key[0]], trees[key[1]], heads, target)
             sides = _sides(key, trees, heads)
             found = self._merge(key, sides, self._list_common(key))
             self._notices.keep_only(key, {_storable(each) for each in found})
@@ -175,13 +185,19 @@ class ConflictPreview:
             self._found.pop(gone, None)
             self._pairs.pop(gone, None)
 
-    def _compare(self, ours: TreeRecorder, theirs: TreeRecorder, heads: dict[str, str]) -> _Pair:
+    def _compare(
+        self, ours: TreeRecorder, theirs: TreeRecorder, heads: Mapping[str, str], target: str
+    ) -> _Pair:
+        """Compare the commits of two trees. ``target``: the commit in which they land, empty if one of them
+        is the main tree."""
         one, other = heads[ours.id], heads[theirs.id]
-        base = GitMerger(ours.git).find_base(one, other) if one and other else ""
+        merger = GitMerger(ours.git)
+        base = merger.find_base(one, other) if one and other else ""
         if not base:
             return _Pair("", frozenset(), frozenset())
-        changed = (frozenset(ours.git.list_committed(base, each)) for each in (one, other))
-        return _Pair(base, *changed)
+        changed = [frozenset(ours.git.list_committed(base, each)) for each in (one, other)]
+        landed = [bool(target) and merger.is_ancestor(each, target) for each in (one, other)]
+        return _Pair(base, changed[0], changed[1], (landed[0], landed[1]))
 
     def _list_common(self, key: tuple[str, str]) -> set[str]:
         """Return the files that both trees may have changed since their merge base."""
@@ -197,16 +213,19 @@ class ConflictPreview:
     ) -> dict[str, list[Clash]]:
         """Return which of the files ``names`` conflict, each with the lines if it is a text. ``sides``: both
         trees with their commits."""
-        base = self._pairs[key].base
-        return dict(self._find_conflicts(base, sides, names)) if base else {}
+        pair = self._pairs[key]
+        return dict(self._find_conflicts(pair, sides, names)) if pair.base else {}
 
     def _find_conflicts(
-        self, base: str, sides: Sequence[tuple[TreeRecorder, str]], names: Iterable[str]
+        self, pair: _Pair, sides: Sequence[tuple[TreeRecorder, str]], names: Iterable[str]
     ) -> Iterator[tuple[str, list[Clash]]]:
         asked = list(names)
         both = self._read_common(sides, asked)
         differing = [name for name in both[0] if both[0][name] != both[1][name]]
-        before = self._read_commit(sides[0][0], base, differing)
+        for (tree, head), found, has_landed in zip(sides, both, pair.landed, strict=True):
+            committed = self._read_commit(tree, head, differing) if has_landed else {}
+            differing = [name for name in differing if not has_landed or found[name] != committed[name]]
+        before = self._read_commit(sides[0][0], pair.base, differing)
         for name in differing:
             ours, theirs = (each[name] for each in both)
             clashes = None if before[name] in (ours, theirs) else _find_clashes(before[name], ours, theirs)

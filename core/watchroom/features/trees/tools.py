@@ -241,14 +241,15 @@ def open_pull_request(context: ToolContext, params: OpenPullRequestParams) -> Op
 
 
 def _report_landing(context: ToolContext, tree: TreeRecorder, record: LandingRecord) -> None:
-    """Send the agents of ``tree`` a message if it did not land: those in a session, else all that had one.
-    The same text is sent once."""
+    """Send the agents of ``tree`` a message if it did not land, or has landed now: those in a session, else
+    all that had one. The same text is sent once."""
     # Slow to load.
     from watchroom.features.trees.landing_messages import say_landing
 
     zones, state = context.zones, tree.git.read_state()
     texts = catalogue(zones.registry.current().language)
-    said = say_landing(record, state.branch or state.head[:12], texts)
+    is_news = record.state != "landed" or zones.landings.has_failed_before(record)
+    said = say_landing(record, state.branch or state.head[:12], texts) if is_news else ""
     places = zones.session_zone.find_places() if said else []
     homes = {folder: zones.trees.tree_at(folder) for folder in {each.folder for each in places}}
     inside = [each for each in places if (home := homes[each.folder]) is not None and home.id == tree.id]

@@ -387,7 +387,8 @@ class TasksScreen(BaseScreen):
 
         The person can first commit what is uncommitted in a single tree.
         """
-        orders = await self.dashboard.push_screen_wait(LandDialog(trees)) if trees else None
+        dialog = LandDialog(trees, commits_first=True)
+        orders = await self.dashboard.push_screen_wait(dialog) if trees else None
         while isinstance(orders, Tree):
             if not await commit_all(self.dashboard, orders):
                 return
