@@ -366,6 +366,11 @@ class Landings:
         places = list_places(self._trees.common)
         holders = [each for each in places if branch in (each.branch, each.tree.read_operated_branch())]
         if not holders:
+            main = GitTree("", self._trees.common, self._trees.common)
+            # The folder of the main tree is unknown if its git folder is not in it, as in a submodule.
+            is_known = any(each.is_main for each in places) or GitMerger(main).is_bare()
+            if not is_known and main.read_state().branch == branch:
+                raise InvalidTarget(branch=branch, rule="target_unknown")
             return None
         if len(holders) > 1:
             raise InvalidTarget(branch=branch, rule="target_shared")
