@@ -429,7 +429,10 @@ class Landings:
         if now in (record.before, record.after):
             try:
                 self._finish(call, record, tree)
-            except InvalidTarget:
+            except InvalidTarget as error:
+                if now == record.after and error.values["rule"] == "target_busy":
+                    # The files follow when the operation has ended.
+                    raise
                 # The tree with the branch is gone, for example. A moved branch stays moved.
                 self.record(call, record._replace(state="landed" if now == record.after else "interrupted"))
         else:
