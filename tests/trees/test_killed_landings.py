@@ -14,6 +14,7 @@ from trees.git_repo import git
 from trees.git_repository import Repository
 from trees.test_landing import DANA, TEXT, Tree, everything, land, recorder, status, texts
 from watchroom import Workspace
+from watchroom.errors import InvalidTarget
 from watchroom.features.trees.landing import LandingRecord
 
 PARTS: Final = 8
@@ -156,6 +157,19 @@ def test_another_branch_that_was_checked_out_after_the_decision_stays(
     kept.landings.resume()
     assert (repository.read("a.txt"), status(repository.folder)) == (TEXT, "")
     assert land(kept, work, "main").state == "up_to_date"
+
+
+def test_files_follow_after_an_operation_in_the_target_has_ended(
+    kept: Workspace, repository: Repository, work: Tree
+) -> None:
+    decide(kept, repository, work, work.commit(a__txt=TEXT + "six\n"))
+    repository.git("bisect", "start")
+    with pytest.raises(InvalidTarget, match="Finish or abort"):
+        kept.landings.resume()
+    assert repository.read("a.txt") == TEXT
+    repository.git("bisect", "reset")
+    kept.landings.resume()
+    assert (repository.read("a.txt"), status(repository.folder)) == (TEXT + "six\n", "")
 
 
 @pytest.mark.parametrize("is_moved", [False, True])

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 from trees.git_repo import git
 from trees.git_repository import Repository
-from trees.test_landing import TEXT, Tree, everything, land, status, texts
+from trees.test_landing import DANA, TEXT, Tree, everything, land, status, texts
 from watchroom import Workspace
 from watchroom.errors import InvalidTarget, TargetChanged, TreeGone
 
@@ -105,6 +105,39 @@ def test_a_tree_without_an_index_gets_the_files(kept: Workspace, repository: Rep
     with pytest.raises(TargetChanged):
         land(kept, work, "empty")
     assert (repository.git("for-each-ref"), texts(empty)) == before
+
+
+def test_the_branch_of_a_main_tree_that_cannot_be_found_is_no_target(
+    repository: Repository, work: Tree, tmp_path: Path
+) -> None:
+    """The git folder is elsewhere, as that of a submodule."""
+    repository.git("init", "--quiet", "--separate-git-dir", str(tmp_path / "elsewhere.git"))
+    work.commit(new__txt="new\n")
+    repository.git("branch", "release")
+    before = repository.git("for-each-ref")
+    with Workspace.open(tmp_path / "elsewhere.git" / "watchroom") as workspace:
+        assert workspace.keep()
+        with pytest.raises(InvalidTarget, match="main working tree"):
+            land(workspace, work, "main")
+        assert repository.git("for-each-ref") == before
+        assert land(workspace, work, "release").state == "landed"
+    assert status(repository.folder) == ""
+
+
+def test_a_tree_of_a_bare_repository_lands(repository: Repository, tmp_path: Path) -> None:
+    bare, folder = tmp_path / "bare.git", tmp_path / "linked"
+    repository.git("clone", "--quiet", "--bare", str(repository.folder), str(bare))
+    git(bare, "worktree", "add", "--quiet", "-b", "linked", str(folder))
+    (folder / "new.txt").write_text("new\n")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", "new")
+    with Workspace.open(bare / "watchroom") as workspace:
+        assert workspace.keep()
+        (tree,) = workspace.trees.all()
+        with pytest.raises(InvalidTarget, match="no branch"):
+            workspace.landings.land(DANA, tree)
+        assert workspace.landings.land(DANA, tree, "main").state == "landed"
+    assert git(bare, "rev-parse", "main") == git(folder, "rev-parse", "HEAD")
 
 
 # Checks

@@ -83,6 +83,11 @@ class GitMerger:
         done = self._run(*asked, accepted=(0, 1, 128))
         return _line(done) if done.status == 0 else ""
 
+    def is_bare(self) -> bool:
+        """Return whether the repository has no main tree."""
+        done = self._run("config", "--type=bool", "--get", "core.bare", accepted=(0, 1))
+        return _line(done) == "true"
+
     def is_ancestor(self, old: str, new: str) -> bool:
         """Return whether the commit ``new`` has everything that the commit ``old`` has. False if one of them
         does not exist."""
@@ -369,10 +374,11 @@ class GitMerger:
         variables: Mapping[str, str] | None = None,
         accepted: Sequence[int] | None = (0,),
     ) -> ChildResult:
-        own = {"GIT_DIR": self._git.git, "GIT_WORK_TREE": self._git.folder, "GIT_LFS_SKIP_SMUDGE": "0"}
+        folder = self._git.folder or self._git.common
+        own = {"GIT_DIR": self._git.git, "GIT_WORK_TREE": folder, "GIT_LFS_SKIP_SMUDGE": "0"}
         return run_git(
             arguments,
-            folder=self._git.folder,
+            folder=folder,
             variables={**own, **(variables or {})},
             given=given,
             timeout=_GIT_SECONDS,

@@ -357,6 +357,11 @@ class Landings:
         places = list_places(self._trees.common)
         holders = [each for each in places if branch in (each.branch, each.tree.read_operated_branch())]
         if not holders:
+            main = GitTree("", self._trees.common, self._trees.common)
+            # The folder of the main tree is unknown if its git folder is not in it, as in a submodule.
+            is_known = any(each.is_main for each in places) or GitMerger(main).is_bare()
+            if not is_known and main.read_state().branch == branch:
+                raise InvalidTarget(branch=branch, rule="target_unknown")
             return None
         if len(holders) > 1:
             raise InvalidTarget(branch=branch, rule="target_shared")
@@ -417,7 +422,10 @@ class Landings:
         if now in (record.before, record.after):
             try:
                 self._finish(call, record, tree)
-            except InvalidTarget:
+            except InvalidTarget as error:
+                if now == record.after and error.values["rule"] == "target_busy":
+                    # The files follow when the operation has ended.
+                    raise
                 # The tree with the branch is gone, for example. A moved branch stays moved.
                 self.record(call, record._replace(state="landed" if now == record.after else "interrupted"))
         else:
