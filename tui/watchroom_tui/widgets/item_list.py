@@ -213,6 +213,7 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
             return False
         self.virtual_size = size
         self.refresh()
+        self._retitle()
         return True
 
     def _assign_rows(self) -> ItemRows:
@@ -390,11 +391,26 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
         if self._filter:
             parts.append(f"/{self._filter}")
             parts.append(texts("list.matches", count=len(self._shown)))
+        if below := self._count_below():
+            parts.append(texts("list.more", count=below))
         titles = (self.title_text(texts(self._title)), " · ".join(parts))
         if titles != self._titles:
             self._titles = titles
             self.border_title = content(titles[0])
             self.border_subtitle = content(titles[1]) if parts else None
+
+    def _count_below(self) -> int:
+        """Return the number of items below the visible rows of a list that is as high as its items, up to a
+        limit. 0 for a list of another height, where a scrollbar is expected."""
+        height = self.content_area.height
+        if not self.styles.is_auto_height or not height:
+            return 0
+        index, _part = self._rows.item_at(int(self.scroll_offset.y) + height)
+        return max(0, len(self._shown) - index)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self._retitle()
 
     def title_text(self, title: str) -> str:
         """Return the current title."""
@@ -443,6 +459,7 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
     def on_resize(self) -> None:
         self._arrange()
         self._show_cursor()
+        self._retitle()
 
     def on_focus(self) -> None:
         self._refresh_item(self._cursor)
