@@ -472,11 +472,10 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
             self.refresh_line(row)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether ``action`` is possible. An empty list offers nothing to open, copy or filter."""
+        """Return whether ``action`` is possible. An empty list has nothing to open or copy. A filter is
+        possible, because the items may still be loading."""
         if action in ("open", "copy"):
             return self.item is not None
-        if action == "filter":
-            return bool(self._all or self._filter)
         return super().check_action(action, parameters)
 
     def action_move(self, step: int) -> None:
