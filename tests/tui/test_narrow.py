@@ -13,6 +13,8 @@ from tui.pictures import SIZES
 from tui.societies import works
 from tui.team import PLAN, deliver, opens_merge, write
 from watchroom import Toolbox, Workspace
+from watchroom.features.requests.rows import Request
+from watchroom.kernel.call_context import CallContext
 from watchroom_tui.keys.actions import SCREENS
 
 STACKED = ("handoffs", "agents", "requests", "tasks")
@@ -104,6 +106,17 @@ async def test_an_empty_screen_offers_only_keys_that_do_something(workspace: Wor
             assert label not in footer
         await user.press("enter")
         await user.is_told("nothing selected that this can be done with")
+
+
+async def test_needs_that_do_not_fit_are_counted(workspace: Workspace) -> None:
+    for step in range(1, 13):
+        workspace.requests.ask(CallContext("alice"), f"alice/mcp/{step}", Request("prompt", f"Which {step}?"))
+    async with dashboard(workspace, size=NARROW) as user:
+        await user.sees("12 need you", "7 more")
+        await user.press("G")
+        await user.sees_no(" more ")
+        activity = user.list("activity")
+        assert activity.size.height >= 6
 
 
 async def test_a_narrow_footer_names_the_screens_that_fit(workspace: Workspace) -> None:

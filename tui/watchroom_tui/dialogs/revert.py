@@ -244,7 +244,7 @@ def plan_lines(plan: RevertPlan, texts: Catalogue) -> list[Line]:
 def _path_line(planned: PlannedPath | PlannedItem, texts: Catalogue, *, has_trees: bool) -> Line:
     mark, style = _MARKS[planned.plan.kind]
     reason = planned.plan.reason
-    said = texts(f"revert.reason.{reason}") if reason else texts(f"revert.kind.{planned.plan.kind}")
+    said = texts(f"revert.reason.{reason}") if reason else texts(f"revert.plan.{planned.plan.kind}")
     path = labels.file_name(planned.zone, planned.path, has_trees=has_trees)
     place = sanitize(f"{labels.zone_name(planned.zone, texts)} {path}")
     return [Span(f" {mark} ", style), Span(place), Span(f"  {said}", "dim")]

@@ -24,6 +24,7 @@ from watchroom_tui.formatters.tree_changes import branch_text
 from watchroom_tui.keys.actions import SCREENS, Action, is_possible, of_scope, offered, scopes_of
 from watchroom_tui.keys.keymap import shown_pair
 from watchroom_tui.presentation.localization import keymap_of, now_of, texts_of
+from watchroom_tui.widgets.item_list import ItemList
 from watchroom_tui.widgets.line_widget import LineWidget
 
 PARTY_WIDTHS: Final = (24, 18, 14)
@@ -403,16 +404,19 @@ class Footer(LineWidget):
             for action in offered(dashboard_of(self).can_act, *self._scopes())
             if is_possible(action, self.screen)
         ]
+        focused = self.screen.focused
+        is_empty = isinstance(focused, ItemList) and not focused.items and not focused.sought
         # The open timeline takes its keys from all other actions.
         taken = {key for action in possible if action.scope == "timeline" for key in action.keys_in(keymap)}
         actions = [
             action
             for action in possible
-            if action.footer and (action.scope == "timeline" or taken.isdisjoint(action.keys_in(keymap)))
+            if action.footer
+            and (action.scope == "timeline" or taken.isdisjoint(action.keys_in(keymap)))
+            and not (is_empty and action.id == "filter")
         ]
         ours = [action for action in actions if action.scope not in ("list", "view")]
-        focused = scopes_of(self.screen.focused)
-        ours.sort(key=lambda action: action.scope not in focused)
+        ours.sort(key=lambda action: action.scope not in scopes_of(focused))
         back = [] if ours else [action for action in of_scope("app") if action.id == "back"]
         shared = [action for action in actions if action not in ours]
         shared.sort(key=lambda action: action.meaning != "open")

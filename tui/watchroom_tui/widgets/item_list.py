@@ -213,6 +213,7 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
             return False
         self.virtual_size = size
         self.refresh()
+        self._retitle()
         return True
 
     def _assign_rows(self) -> ItemRows:
@@ -390,11 +391,26 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
         if self._filter:
             parts.append(f"/{self._filter}")
             parts.append(texts("list.matches", count=len(self._shown)))
+        if below := self._count_below():
+            parts.append(texts("list.more", count=below))
         titles = (self.title_text(texts(self._title)), " · ".join(parts))
         if titles != self._titles:
             self._titles = titles
             self.border_title = content(titles[0])
             self.border_subtitle = content(titles[1]) if parts else None
+
+    def _count_below(self) -> int:
+        """Return the number of items below the visible rows of a list that is as high as its items, up to a
+        limit. 0 for a list of another height, where a scrollbar is expected."""
+        height = self.content_area.height
+        if not self.styles.is_auto_height or not height:
+            return 0
+        index, _part = self._rows.item_at(int(self.scroll_offset.y) + height)
+        return max(0, len(self._shown) - index)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self._retitle()
 
     def title_text(self, title: str) -> str:
         """Return the current title."""
@@ -443,6 +459,7 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
     def on_resize(self) -> None:
         self._arrange()
         self._show_cursor()
+        self._retitle()
 
     def on_focus(self) -> None:
         self._refresh_item(self._cursor)
@@ -455,11 +472,10 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
             self.refresh_line(row)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether ``action`` is possible. An empty list offers nothing to open, copy or filter."""
+        """Return whether ``action`` is possible. An empty list has nothing to open or copy. A filter is
+        possible, because the items may still be loading."""
         if action in ("open", "copy"):
             return self.item is not None
-        if action == "filter":
-            return bool(self._all or self._filter)
         return super().check_action(action, parameters)
 
     def action_move(self, step: int) -> None:
