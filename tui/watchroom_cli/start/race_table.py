@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from watchroom.errors import GitError
 from watchroom.features.budgets.rows import UsageTotal
 from watchroom.features.races.reads import EntryUsage, Race, RaceEntry, RaceReader
-from watchroom.features.races.rows import Changes
+from watchroom.features.races.rows import ChangeCounts
 from watchroom.model import Json
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
@@ -27,7 +27,7 @@ class _Line(NamedTuple):
     """What the table has about an agent. ``changes``: None if unknown."""
 
     entry: RaceEntry
-    changes: Changes | None
+    changes: ChangeCounts | None
     usage: EntryUsage
     is_waiting: bool
 
@@ -80,7 +80,7 @@ def _read_line(workspace: Workspace, reader: RaceReader, entry: RaceEntry) -> _L
     return _Line(entry, _find_changes(workspace, entry), reader.read_usage(entry), is_waiting)
 
 
-def _find_changes(workspace: Workspace, entry: RaceEntry) -> Changes | None:
+def _find_changes(workspace: Workspace, entry: RaceEntry) -> ChangeCounts | None:
     """Return what the agent changed: what is recorded, else what its tree has now; None if unknown."""
     if entry.finish is not None and entry.finish.changes is not None:
         return entry.finish.changes

@@ -43,7 +43,7 @@ class BoundedLog:
         self._size += len(piece)
 
 
-class Keeper:
+class ClientKeeper:
     """Runs ``command``. ``seconds``: how long it has to end after SIGTERM."""
 
     def __init__(self, command: list[str], log: BoundedLog, seconds: float) -> None:
@@ -108,7 +108,7 @@ def main(arguments: list[str]) -> int:
     path, max_bytes, seconds, *command = arguments
     log = BoundedLog(path, int(max_bytes))
     try:
-        keeper = Keeper(command, log, float(seconds))
+        keeper = ClientKeeper(command, log, float(seconds))
     except OSError as error:
         log.write(f"{command[0]}: {error.strerror}\n".encode())
         return _NOT_STARTED

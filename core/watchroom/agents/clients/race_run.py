@@ -16,7 +16,7 @@ from watchroom.agents.clients.client_traces import SeenDescendants
 from watchroom.agents.clients.processes import ClientProcess
 from watchroom.errors import GitError
 from watchroom.features.races.reads import RaceEntry, RaceReader
-from watchroom.features.races.rows import Changes, FinishState
+from watchroom.features.races.rows import ChangeCounts, FinishState
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.checkout.layout import CONTROL
 
@@ -55,7 +55,7 @@ class RaceProgress(NamedTuple):
     entry: RaceEntry
     state: FinishState | None
     seconds: float
-    changes: Changes | None
+    changes: ChangeCounts | None
     is_waiting: bool = False
 
 
@@ -135,7 +135,7 @@ class _Run:
         self._seen: SeenDescendants | None = None
         self._state: FinishState | None = None
         self._seconds = 0.0
-        self._changes: Changes | None = None
+        self._changes: ChangeCounts | None = None
         self._is_waiting = False
         self.observed = 0.0
 

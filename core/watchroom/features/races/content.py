@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from watchroom.features.races.rows import Changes
+from watchroom.features.races.rows import ChangeCounts
 from watchroom.features.trees.git import GitTree
 from watchroom.features.trees.git_process import run_git
 
@@ -25,7 +25,7 @@ def write_content(tree: GitTree) -> str:
         return _write(tree, variables)
 
 
-def measure(tree: GitTree, start: str) -> Changes:
+def measure(tree: GitTree, start: str) -> ChangeCounts:
     """Return what differs in ``tree`` from the commit ``start``. Nothing is stored. Raises `GitError`,
     OSError."""
     with _scratch_index(tree) as variables:
@@ -39,7 +39,9 @@ def measure(tree: GitTree, start: str) -> Changes:
         return compare(tree, start, content, objects)
 
 
-def compare(tree: GitTree, start: str, content: str, variables: Mapping[str, str] | None = None) -> Changes:
+def compare(
+    tree: GitTree, start: str, content: str, variables: Mapping[str, str] | None = None
+) -> ChangeCounts:
     """Return what differs between the commit ``start`` and ``content``, a commit or a git tree. Raises
     `GitError`."""
     words = ("diff-tree", "-r", "--numstat", "--no-renames", "-z", start, content)
@@ -52,7 +54,7 @@ def compare(tree: GitTree, start: str, content: str, variables: Mapping[str, str
             # A binary file has no lines.
             added += int(more) if more.isdigit() else 0
             removed += int(fewer) if fewer.isdigit() else 0
-    return Changes(files, added, removed)
+    return ChangeCounts(files, added, removed)
 
 
 @contextlib.contextmanager

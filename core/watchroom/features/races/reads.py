@@ -13,11 +13,11 @@ from watchroom.features.races.rows import (
     END_RACE,
     KEEP_RACE,
     PICK_RACE,
-    Check,
     Entrant,
-    Finish,
+    EntryEnd,
     FinishState,
     Kept,
+    RaceCheck,
     read_check,
     read_entrant,
     read_finish,
@@ -54,8 +54,8 @@ class RaceEntry(NamedTuple):
     begun: Row
     state: RunState
     ended: int = 0
-    finish: Finish | None = None
-    check: Check | None = None
+    finish: EntryEnd | None = None
+    check: RaceCheck | None = None
     kept: Kept | None = None
     is_picked: bool = False
 

@@ -16,9 +16,9 @@ from watchroom.validation import escape_unstorable
 BEGIN_RACE: Final = "begin_race"
 """The tool of the note that an agent takes part in a race. Its content is the prompt. See `Entrant`."""
 END_RACE: Final = "end_race"
-"""The tool of the note that an agent's client has ended. See `Finish`."""
+"""The tool of the note that an agent's client has ended. See `EntryEnd`."""
 CHECK_RACE: Final = "check_race"
-"""The tool of the note that the check of an agent's work has ended. See `Check`."""
+"""The tool of the note that the check of an agent's work has ended. See `RaceCheck`."""
 PICK_RACE: Final = "pick_race"
 """The tool of the note that a person picked the work in a tree."""
 KEEP_RACE: Final = "keep_race"
@@ -44,7 +44,7 @@ FinishState: TypeAlias = Literal["done", "failed", "timeout", "stopped"]
 """
 
 
-class Changes(NamedTuple):
+class ChangeCounts(NamedTuple):
     """What differs from the commit at which a race began: files, and lines in text files."""
 
     files: int = 0
@@ -97,7 +97,7 @@ def read_entrant(row: Row) -> Entrant:
     return Entrant(race, number, client, name, folder, branch, _only_commit(start), timeout, check)
 
 
-class Finish(NamedTuple):
+class EntryEnd(NamedTuple):
     """How an agent's client ended.
 
     - ``status``: its exit status.
@@ -109,7 +109,7 @@ class Finish(NamedTuple):
     state: FinishState
     status: int
     seconds: float
-    changes: Changes | None = None
+    changes: ChangeCounts | None = None
     commit: str = ""
 
     @property
@@ -120,13 +120,13 @@ class Finish(NamedTuple):
         return fields | (self.changes._asdict() if self.changes is not None else {})
 
 
-def read_finish(row: Row) -> Finish:
+def read_finish(row: Row) -> EntryEnd:
     """Return the record of ``row``, a note with the tool `END_RACE`."""
     detail = row.detail
     given = get_text(detail, "state")
     state: FinishState = next((each for each in _STATES if each == given), "failed")
-    counts = Changes(*(get_count(detail, name) for name in Changes._fields))
-    return Finish(
+    counts = ChangeCounts(*(get_count(detail, name) for name in ChangeCounts._fields))
+    return EntryEnd(
         state,
         get_count(detail, "status"),
         get_float(detail, "seconds"),
@@ -138,7 +138,7 @@ def read_finish(row: Row) -> Finish:
 _STATES: Final[tuple[FinishState, ...]] = get_args(FinishState)
 
 
-class Check(NamedTuple):
+class RaceCheck(NamedTuple):
     """How the check of an agent's work ended. ``status``: None after the timeout."""
 
     status: int | None
@@ -150,10 +150,10 @@ class Check(NamedTuple):
         return {"status": self.status, "seconds": round(self.seconds, 3)}
 
 
-def read_check(row: Row) -> Check:
+def read_check(row: Row) -> RaceCheck:
     """Return the record of ``row``, a note with the tool `CHECK_RACE`."""
     status = row.detail.get("status")
-    return Check(status if isinstance(status, int) else None, get_float(row.detail, "seconds"))
+    return RaceCheck(status if isinstance(status, int) else None, get_float(row.detail, "seconds"))
 
 
 class Kept(NamedTuple):

@@ -19,12 +19,12 @@ from watchroom.features.races.rows import (
     MAX_PROMPT,
     PICK_RACE,
     REF_PREFIX,
-    Changes,
-    Check,
+    ChangeCounts,
     Entrant,
-    Finish,
+    EntryEnd,
     FinishState,
     Kept,
+    RaceCheck,
     tree_name,
 )
 from watchroom.features.trees.git import GitTree
@@ -173,16 +173,16 @@ class Races:
             accepted=None,
         )
 
-    def measure(self, entry: RaceEntry) -> Changes | None:
+    def measure(self, entry: RaceEntry) -> ChangeCounts | None:
         """Return what differs in the entry's tree now, None if it is gone. Raises `GitError`, OSError."""
         git = self._find_git(entry)
         return None if git is None else measure(git, entry.entrant.start)
 
     def finish(
         self, call: CallContext, entry: RaceEntry, state: FinishState, status: int, seconds: float
-    ) -> Finish:
+    ) -> EntryEnd:
         """Record that the client of ``entry`` has ended, and all files of its tree. Raises `JournalError`."""
-        finish = Finish(state, status, seconds)
+        finish = EntryEnd(state, status, seconds)
         git = self._find_git(entry)
         for _ in range(_TRIES):
             if git is None:
@@ -215,7 +215,7 @@ class Races:
             timeout=entrant.timeout,
             cache=cache,
         )
-        check = Check(outcome.status, outcome.seconds)
+        check = RaceCheck(outcome.status, outcome.seconds)
         self._note(call.with_tool(CHECK_RACE), entry.tree, entrant.check, check.detail)
         return outcome
 
@@ -268,7 +268,7 @@ class Races:
             return PutAway(kept, plan, error)
         return PutAway(kept, plan)
 
-    def _store_content(self, entry: RaceEntry, git: GitTree) -> tuple[str, Changes]:
+    def _store_content(self, entry: RaceEntry, git: GitTree) -> tuple[str, ChangeCounts]:
         """Return the id of a commit with all files of a tree on top of its HEAD, and what differs in it."""
         entrant = entry.entrant
         message = f"Race {entrant.race}, agent {entrant.number}"

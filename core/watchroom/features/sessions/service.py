@@ -49,7 +49,7 @@ class SessionRecord(NamedTuple):
     is_verified: bool = True
 
 
-class AgentPlace(NamedTuple):
+class SessionPlace(NamedTuple):
     """The ``folder`` in which the newest session of ``agent`` began. ``is_open``: the session has not
     ended."""
 
@@ -234,7 +234,7 @@ class SessionRecords:
         """Return the newest step of each session of ``agent``, or of all agents."""
         return list(self._store.journal.heads(ZONE, f"{agent}/" if agent else ""))
 
-    def find_places(self) -> list[AgentPlace]:
+    def find_places(self) -> list[SessionPlace]:
         """Return where the newest session of each agent began. Agents without a client are left out."""
         newest: dict[str, Row] = {}
         for step in self.heads():
@@ -243,7 +243,7 @@ class SessionRecords:
                 newest[agent] = step
         begun = {agent: self._store.journal.version(ZONE, step.path, 1) for agent, step in newest.items()}
         found = [
-            AgentPlace(agent, get_text(row.detail, "cwd"), is_unfinished(newest[agent]))
+            SessionPlace(agent, get_text(row.detail, "cwd"), is_unfinished(newest[agent]))
             for agent, row in begun.items()
             if row is not None
         ]

@@ -39,7 +39,7 @@ class Approval(NamedTuple):
     row: Row
 
 
-class Check(NamedTuple):
+class CheckRun(NamedTuple):
     """A command that ran in a copy of the tree.
 
     - ``agents``: the agents whose work was in the copy; empty for a landing, which has all that is committed.
@@ -133,10 +133,10 @@ class Provenance:
         found = self._store.registry.current().agents.get(agent)
         return found.task if found is not None else ""
 
-    def find_checks(self, tree: str, after: int) -> list[Check]:
+    def find_checks(self, tree: str, after: int) -> list[CheckRun]:
         """Return the newest run of each command that was tried in ``tree`` or checked its landing since the
         row ``after``, oldest first."""
-        found: dict[tuple[tuple[str, ...], tuple[str, ...]], Check] = {}
+        found: dict[tuple[tuple[str, ...], tuple[str, ...]], CheckRun] = {}
         for tool in (TRY_AGENT, LAND):
             only = RowFilter(zone=TREE, tool=tool, outcome="ok", after=after)
             for row in self._read_back(only, _PAGE):
@@ -167,10 +167,10 @@ class Provenance:
             before, left = page[-1].seq, left - len(page)
 
 
-def _read_check(row: Row) -> Check | None:
+def _read_check(row: Row) -> CheckRun | None:
     """Return the check of a note, None if no command ran."""
     if row.tool == TRY_AGENT:
         tried = read_try(row)
-        return Check(tried.command, tried.agents, tried.status, row)
+        return CheckRun(tried.command, tried.agents, tried.status, row)
     record = read_landing(row)
-    return Check(record.command, (), record.status, row) if record.command else None
+    return CheckRun(record.command, (), record.status, row) if record.command else None

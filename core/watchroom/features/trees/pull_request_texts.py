@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from watchroom.features.trees.commit_series import PEOPLE, SeriesStep
 from watchroom.features.trees.commits import identity_of
 from watchroom.features.trees.line_rules import LineCount
-from watchroom.features.trees.provenance import Approval, Check
+from watchroom.features.trees.provenance import Approval, CheckRun
 from watchroom.features.trees.rows import split_repo_path
 from watchroom.model import OUTSIDE, SYSTEM, Row
 from watchroom.texts import Catalogue
@@ -67,7 +67,7 @@ class BodyFacts(NamedTuple):
     into: str
     base: str
     commits: Sequence[PlannedCommit]
-    checks: Sequence[Check] = ()
+    checks: Sequence[CheckRun] = ()
     settled: Sequence[Row] = ()
     left_out: Sequence[str] = ()
 
