@@ -10,6 +10,7 @@ import pytest
 from textual.widgets import Input
 from trees.git_repo import ENVIRONMENT, git
 from trees.git_repository import Repository
+from trees.test_pull_requests import CHECKS, URL, use_programs
 from tui.conflict_steps import commits
 from tui.driver import WIDE, User, dashboard
 from tui.team import has_opened_merge
@@ -17,7 +18,7 @@ from tui.test_queue import marks_as_seen
 from watchroom import Workspace
 from watchroom.features.trees.landing import read_landing
 from watchroom.features.trees.recorder import TreeRecorder
-from watchroom.features.trees.rows import LAND
+from watchroom.features.trees.rows import LAND, PULL_REQUEST
 from watchroom_cli.plain.sentences import alert_wording
 
 TEXT = "one\ntwo\nthree\n"
@@ -140,6 +141,31 @@ async def test_uncommitted_work_can_be_committed_first(
         await user.is_told("has landed in main")
         assert repository.read("new.txt") == "new\n"
         assert repository.git("log", "-1", "--format=%s") == "Work in fares"
+
+
+async def test_the_checks_of_a_pull_request_are_shown(
+    kept: Workspace,
+    repository: Repository,
+    fares: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    programs = use_programs(monkeypatch, tmp_path / "bin", "gh")
+    remote = tmp_path / "remote.git"
+    repository.git("init", "--quiet", "--bare", str(remote))
+    url = "https://github.com/acme/app.git"
+    repository.git("remote", "add", "origin", url)
+    repository.git("config", f"url.{remote}.pushInsteadOf", url)
+    commit(fares, TEXT + "four\n")
+    await asyncio.to_thread(kept.trees.refresh_all)
+    programs.answer("gh create", f"{URL}\n")
+    arguments = {"tree": tree_of(kept).id, "into": "main"}
+    opened = kept.tools_for_human("dana").dispatch_tool_call(PULL_REQUEST, arguments)
+    assert opened["state"] == "opened"
+    programs.answer_json("gh view", CHECKS)
+    async with dashboard(kept, size=WIDE) as user:
+        await opens_trees(user)
+        await user.sees("⎇ fares", "PR open ✖ 2")
 
 
 async def test_a_landing_has_a_check_and_a_branch(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
@@ -12,6 +13,7 @@ from watchroom.features.overview.model import Model
 from watchroom.features.trees.rows import Tree, read_try
 from watchroom.features.trees.view import is_linked
 from watchroom.model import Row
+from watchroom.texts import Catalogue
 
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.formatters.actor_class import agent_class
@@ -26,10 +28,13 @@ from watchroom_tui.widgets.item_list import ItemList
 
 if TYPE_CHECKING:
     # Not imported at run time: the git code is slow to load.
+    from watchroom.features.trees.code_hosts import HostRequest
+    from watchroom.features.trees.pull_requests import PullRequestRecord
     from watchroom.features.trees.reads import TreeReader
     from watchroom.features.trees.standing import Standing
     from watchroom.features.trees.tree_states import Word
     from watchroom.kernel.journal import Journal
+    from watchroom.workspace import Workspace
 
 _PAUSE: Final = 0.2
 """Minimum number of seconds between two reads of the trees while new rows arrive."""
@@ -38,6 +43,8 @@ _WORDS_SECONDS: Final = 5.0
 """Seconds between two reads of the states of the trees. Git changes them without a row."""
 ALL_FROM: Final = 110
 """Minimum width in columns of a list that shows the folders of the trees, and a word for each state."""
+_REQUEST_SECONDS: Final = 60.0
+"""Seconds between two questions to the hosts about pull requests."""
 _BROKEN: Final[tuple[Word, ...]] = ("gone", "replaced", "branch_deleted", "incomplete", "setup_failed")
 """The words for trees in which nobody can work as they are."""
 
@@ -64,6 +71,7 @@ class TreeItem(NamedTuple):
     - ``mark``: the place among the marked trees, from 1; 0 if it is not marked.
     - ``place``: the place in the queue of landings, None if it does not wait.
     - ``words``: what is unusual about the tree.
+    - ``request``: its pull request at the host, None if it has none there or the host cannot be asked.
     """
 
     tree: Tree
@@ -73,6 +81,7 @@ class TreeItem(NamedTuple):
     mark: int = 0
     place: QueuePlace | None = None
     words: tuple[Word, ...] = ()
+    request: HostRequest | None = None
 
 
 class TreeList(ItemList[TreeItem]):
@@ -86,6 +95,7 @@ class TreeList(ItemList[TreeItem]):
         Column(least=6),
         Column(least=8, align="right"),
         Column(least=8, most=24),
+        Column(least=6),
         Column(least=6),
         Column(least=10, cut="middle", grows=True, from_width=ALL_FROM),
     )
@@ -105,6 +115,7 @@ class TreeList(ItemList[TreeItem]):
             [Span(changed, "" if has_changes else "dim")],
             _conflict_line(item.conflicts),
             self._check_line(item.tried) if item.place is None else self._place_line(item.place),
+            _request_line(item.request, texts) if item.request is not None else (),
             [Span(sanitize(item.tree.folder), "dim")],
         )
 
@@ -151,6 +162,17 @@ def _conflict_line(conflicts: Sequence[tuple[Tree, int]]) -> Line:
     return spans
 
 
+def _request_line(request: HostRequest, texts: Catalogue) -> Line:
+    """Return the state of a pull request and of its checks, e.g. ``PR open ✖ 2``."""
+    label = f"PR {texts(f'cli.pull_request.is_{request.status}')} "
+    counts = Counter(each.status for each in request.checks)
+    if counts["failed"]:
+        return [Span(label), Span(f"✖ {counts['failed']}", "error")]
+    if counts["running"]:
+        return [Span(label), Span(f"◌ {counts['running']}", "warning")]
+    return [Span(label), Span("✓" if counts["passed"] else "", "ok")]
+
+
 def _names(agents: Sequence[str]) -> Line:
     spans: list[Span] = []
     for each in agents:
@@ -179,6 +201,8 @@ class TreesPane:
         self._details: Mapping[str, TreeDetails] = {}
         self._words: Mapping[str, tuple[Word, ...]] = {}
         self._words_due = 0.0
+        self._requests: Mapping[str, HostRequest] = {}
+        self._requests_due = 0.0
         self._seen: object = None
         self._is_loading = False
         self.queue = LandingQueue(self._app, self.redraw)
@@ -234,11 +258,14 @@ class TreesPane:
         mark = self._marked.index(tree.id) + 1 if tree.id in self._marked else 0
         place = self.queue.places().get(tree.id)
         details, tried = self._details.get(tree.id), model.tries.get(tree.id)
-        words = self._words.get(tree.id, ())
-        return TreeItem(tree, details, tried, conflicts, mark, place, words)
+        words, request = self._words.get(tree.id, ()), self._requests.get(tree.id)
+        return TreeItem(tree, details, tried, conflicts, mark, place, words, request)
 
     def follow_the_clock(self) -> None:
-        """Read the states of the trees again if that is due."""
+        """Read the states of the trees and of their pull requests again if that is due."""
+        if self._trees.items and time.monotonic() >= self._requests_due:
+            self._requests_due = time.monotonic() + _REQUEST_SECONDS
+            self._screen.run_worker(self._load_requests(), group="tree-requests", exclusive=True)
         if self._trees.items and time.monotonic() >= self._words_due:
             self._words_due = time.monotonic() + _WORDS_SECONDS
             self._screen.run_worker(self._load_words(), group="tree-words", exclusive=True)
@@ -255,6 +282,19 @@ class TreesPane:
 
     def _read_words(self, journal: Journal) -> Mapping[str, tuple[Word, ...]]:
         return self._open_reader(journal).read_words()
+
+    async def _load_requests(self) -> None:
+        workspace = self._app.workspace
+        if workspace is None:
+            return
+        try:
+            requests = await asyncio.to_thread(_read_requests, workspace)
+        except (WatchroomError, OSError):
+            # Git is busy, or the journal's server does not answer. The next question comes in a minute.
+            return
+        if requests != self._requests:
+            self._requests = requests
+            self.redraw()
 
     async def _load(self) -> None:
         """Read the details. Repeat while the model changes."""
@@ -291,3 +331,18 @@ class TreesPane:
         if self._reader is None:
             self._reader = TreeReader(journal)
         return self._reader
+
+
+def _read_requests(workspace: Workspace) -> dict[str, HostRequest]:
+    """Return the newest pull request of each tree at its host. Slow: runs programs that use the network."""
+    newest: dict[str, PullRequestRecord] = {}
+    for record in workspace.pull_requests.list_records():
+        newest.setdefault(record.tree, record)
+    found: dict[str, HostRequest] = {}
+    for tree, record in newest.items():
+        recorder = workspace.trees.tree(tree) if record.state in ("pushed", "opened") else None
+        if recorder is not None:
+            _, answer = workspace.pull_requests.read_status(recorder.git, record)
+            if answer.request is not None:
+                found[tree] = answer.request
+    return found
