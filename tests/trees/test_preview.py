@@ -356,6 +356,22 @@ def test_a_conflict_of_a_landing_takes_the_place_of_its_prediction(
     assert ("main work", ("a.txt", "b.txt")) in needs(kept), "another file"
 
 
+def test_a_landing_is_no_operation_of_the_author_of_its_lines(
+    kept: Workspace, repository: Repository, work: Tree
+) -> None:
+    bob = ScriptedClient(kept, "bob", work.folder)
+    bob.write("a.txt", TEXT.replace("three", "by bob"))
+    bob.hook("SessionEnd", reason="other")
+    work.commit()
+    repository.commit(a__txt=TEXT.replace("three", "by main"))
+    before = read_model(kept.journal, kept.journal.last_seq()).agent("bob")
+    assert land(kept, work).state == "conflict"
+    after = read_model(kept.journal, kept.journal.last_seq()).agent("bob")
+    assert before is not None
+    assert after is not None
+    assert (after.last, after.refused, after.activity) == (before.last, before.refused, before.activity)
+
+
 def test_a_fold_that_is_loaded_has_the_same_needs(
     kept: Workspace, repository: Repository, work: Tree
 ) -> None:

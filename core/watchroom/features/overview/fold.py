@@ -40,7 +40,7 @@ from watchroom.features.sessions.rules import stopped_after
 from watchroom.features.sessions.view import RequestProjection, SessionProjection
 from watchroom.features.tasks.view import TaskProjection
 from watchroom.features.trees.comments import CommentProjection
-from watchroom.features.trees.rows import REPO, TREE
+from watchroom.features.trees.rows import REPO, TREE, is_landing_path
 from watchroom.features.trees.view import TreeProjection
 from watchroom.kernel.rules.activity import count_activity
 from watchroom.kernel.rules.conflicts import ConflictTracker, ConflictView, as_undecided
@@ -51,7 +51,7 @@ from watchroom.model import CHECKPOINT, IDENTIFY, Json, Outcome, Row, Zone, is_o
 RECENT: Final = 400
 """The number of newest rows in the model."""
 
-FORMAT: Final = 13
+FORMAT: Final = 14
 """The format of `Fold.dump`. Increase it when a projection keeps other data, or when rows get another
 meaning. Older snapshots are then written again."""
 _READ_BY_COLUMNS: Final[frozenset[Zone]] = frozenset(
@@ -303,7 +303,9 @@ class Fold:
             readings += self._log.pop().readings
         self._log.append(ActivityEntry(row, readings))
         count_activity(self._activity, row.time)
-        self._agents.apply(row, is_reading=reading)
+        if not (row.zone == REPO and is_landing_path(row.path)):
+            # The conflict of a landing names the author of the lines, who has done nothing now.
+            self._agents.apply(row, is_reading=reading)
 
     def _apply_to_tree(self, row: Row) -> None:
         self._comments.apply(row)
