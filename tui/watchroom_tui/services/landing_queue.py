@@ -90,12 +90,22 @@ class LandingQueue:
         conflicts: Sequence[Row] = ()
         for _ in range(_MAX_STEPS):
             conflicts = conflicts_of(self._app.model, tree)
-            if conflicts or len(self._app.screen_stack) > 1:
+            if conflicts or not self._is_in_front:
                 break
             await asyncio.sleep(_STEP_SECONDS)
-        if conflicts and len(self._app.screen_stack) == 1:
+        if conflicts and self._is_in_front:
             self._unsettled = (tree, len(conflicts))
             await self._app.navigator.open_merge(conflicts[0])
+
+    @property
+    def _is_in_front(self) -> bool:
+        """Whether the trees are shown without a dialog."""
+        return self._app.current_mode == "tasks" and len(self._app.screen_stack) == 1
+
+    @property
+    def is_settling(self) -> bool:
+        """Whether the person settles the conflicts of a landing."""
+        return self._unsettled is not None
 
     async def open_next_merge(self) -> Tree | None:
         """Open the merge of the next conflict after the person has settled one. Return the tree if all its

@@ -138,7 +138,7 @@ class TasksScreen(BaseScreen):
         self._show_trees(model)
         self._go_to_wanted()
         self._show_task(model)
-        if self.is_in_front:
+        if self.is_in_front and self.trees_pane.queue.is_settling:
             self.go_on_landing()
 
     @work(exclusive=True, group="settle")
