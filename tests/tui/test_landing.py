@@ -67,7 +67,9 @@ async def test_conflicts_between_trees_are_shown_while_they_arise(
         await user.sees("⚔ 1 ⎇ fares", "⚔ 1 ⎇ main")
         await user.goes_to("4", "files")
         await user.sees("M a.txt")
-        await user.until(lambda: sum("⚔" in line for line in user.lines()[1:]) == 2, "a mark on each file")
+        await user.until(lambda: sum("⚔" in line for line in user.lines()[1:]) >= 2, "a mark on each file")
+        await user.press("down")
+        await user.sees("a.txt  with authors", "⚔ ⎇ main: lines 2")
 
 
 async def test_a_predicted_conflict_is_a_need_that_leads_to_the_tree(

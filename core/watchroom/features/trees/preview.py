@@ -33,7 +33,7 @@ from watchroom.features.trees.rows import (
 )
 from watchroom.features.trees.service import Trees
 from watchroom.features.trees.view import GIT_AUTHOR, author_of, is_by_agent
-from watchroom.features.trees.write_rules import Clash, find_clashes
+from watchroom.features.trees.write_rules import MAX_PREDICTED_CHARACTERS, Clash, find_clashes
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.rules.file_versions import blob_of, is_text, unescape_path
 from watchroom.model import SYSTEM, Row
@@ -47,8 +47,6 @@ _MAX_COMPARED: Final = 4
 """Maximum number of pairs that one call compares wholly, because other jobs wait for it."""
 _MAX_TEXTS: Final = 500
 """Maximum number of texts of commits that are kept in memory."""
-_MAX_CHARACTERS: Final = 200_000
-"""Maximum number of characters in a text that is merged here, because other jobs wait for it."""
 _MAX_LISTED: Final = 1000
 _MAX_NOTIFIED: Final = 100
 """Maximum number of files whose conflicting lines are passed on at once."""
@@ -380,7 +378,7 @@ def _side_of(data: bytes | None) -> _Side:
 
 
 def _side_of_text(text: str) -> _Side:
-    if len(text) <= _MAX_CHARACTERS:
+    if len(text) <= MAX_PREDICTED_CHARACTERS:
         return _Side(text)
     return _Side(digest=sha256(text.encode()).hexdigest(), is_large=True)
 

@@ -16,6 +16,7 @@ from watchroom.algorithms.weave import Weave
 from watchroom.features.reverts.rules import is_revert_row
 from watchroom.features.trees.commits import AgentCommits, CommitPlan
 from watchroom.features.trees.git import GitTree
+from watchroom.features.trees.git_merge import GitMerger
 from watchroom.features.trees.line_rules import UNKNOWN, FileChanges
 from watchroom.features.trees.place import TREE_FILE
 from watchroom.features.trees.rows import (
@@ -32,6 +33,7 @@ from watchroom.features.trees.rows import (
 )
 from watchroom.features.trees.tree_states import Word, list_places
 from watchroom.features.trees.view import GIT_AUTHOR, NO_AGENTS, Author, author_of, is_linked, join_authors
+from watchroom.features.trees.write_rules import MAX_PREDICTED_CHARACTERS, Clash, find_clashes
 from watchroom.kernel.journal import Journal, RowFilter
 from watchroom.kernel.rules.details import get_ints
 from watchroom.kernel.rules.file_versions import is_text, unescape_path
@@ -289,6 +291,30 @@ class TreeReader:
         if len(committed) != len(found):
             committed = [changes is None] * len(found)
         return FileText(head, text, tuple(map(_file_line, found, rows, committed)))
+
+    def find_clashes(self, tree: str, other: str, name: str) -> list[Clash]:
+        """Return the lines of the file ``name`` in ``tree`` that conflict with its lines in the tree
+        ``other``. Empty without a conflict of lines, such as for binary files and deletions."""
+        ours, theirs = self.open_tree(tree), self.open_tree(other)
+        if ours is None or theirs is None:
+            return []
+        heads = [each.read_state().head for each in (ours, theirs)]
+        base = GitMerger(ours).find_base(heads[0], heads[1]) if all(heads) else ""
+        before = _decode(ours.read_blobs([name], f"{base}:")[name]) if base else None
+        texts = [
+            before,
+            *(self._newest_text(git, each, name) for git, each in ((ours, tree), (theirs, other))),
+        ]
+        known = [each for each in texts if each is not None and len(each) <= MAX_PREDICTED_CHARACTERS]
+        return find_clashes(*known) if len(known) == len(texts) else []
+
+    def _newest_text(self, git: GitTree, tree: str, name: str) -> str | None:
+        """Return the newest text of a file, None if it has none."""
+        row = self._journal.head(REPO, repo_path(tree, escape_unstorable(name, MAX_PATH_BYTES)))
+        if row is not None:
+            return self._journal.content(row.seq) if not row.deleted and is_text(row) else None
+        head = git.read_state().head
+        return _decode(git.read_blobs([name], f"{head}:")[name]) if head else None
 
     def list_names(self, tree: str) -> list[str]:
         """Return the names of the files of ``tree`` that have versions, and exist."""

@@ -335,6 +335,10 @@ def _merge_lines(base: str, current: str, incoming: str) -> tuple[Region, ...]:
     return build_regions((old, ours, theirs), diff_line_lists(old, ours), diff_line_lists(old, theirs))
 
 
+MAX_PREDICTED_CHARACTERS: Final = 200_000
+"""Maximum number of characters in a text whose conflicts are predicted, because other jobs wait for it."""
+
+
 class Clash(NamedTuple):
     """Lines that two texts changed differently.
 

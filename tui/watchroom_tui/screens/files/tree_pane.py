@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from watchroom.errors import WatchroomError
 from watchroom.features.overview.model import Model
 from watchroom.features.trees.comments import TreeComment
-from watchroom.features.trees.rows import REPO, split_repo_path
+from watchroom.features.trees.rows import REPO, Tree, split_repo_path
 from watchroom.features.trees.view import is_by_agent
 
 from watchroom_tui.context import Dashboard
@@ -19,6 +19,7 @@ from watchroom_tui.formatters.diff_drawing import DiffDrawing, DiffInput
 from watchroom_tui.formatters.drawing import DrawnLine
 from watchroom_tui.formatters.local_time import local_clock
 from watchroom_tui.formatters.styled_text import Span
+from watchroom_tui.formatters.tree_changes import branch_text
 from watchroom_tui.formatters.tree_text import TreeText
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.screens.files.change_list import ChangeList
@@ -26,12 +27,15 @@ from watchroom_tui.screens.files.change_view import ChangeView
 
 if TYPE_CHECKING:
     from watchroom.features.trees.reads import ChangedFile, FileLine, FileText, TreeReader
+    from watchroom.features.trees.write_rules import Clash
     from watchroom.kernel.journal import Journal
 
 Form: TypeAlias = Literal["authors", "text", "difference"]
 _PAUSE: Final = 0.2
 """Minimum number of seconds between two loads of the changes while new rows arrive."""
 _PAUSE_AFTER_ERROR: Final = 2.0
+_MAX_CLASHES: Final = 3
+"""Maximum number of conflicting ranges of lines that a title names for each tree."""
 
 
 class TreePane:
@@ -46,6 +50,8 @@ class TreePane:
         self._is_loading = False
         self._read: FileText | None = None
         """The text of the shown file."""
+        self._clashes: Sequence[tuple[Tree, Sequence[Clash]]] = ()
+        """The lines of the shown file that would conflict with those in other trees."""
         self._comments: Sequence[TreeComment] = ()
         """The shown comments on the file."""
         self.shown: Form = "authors"
@@ -102,6 +108,7 @@ class TreePane:
         """Show ``file`` in the form `shown`."""
         try:
             read = await asyncio.to_thread(self._read_file, file)
+            self._clashes = await asyncio.to_thread(self._find_clashes, file, self._app.model)
         except (WatchroomError, OSError) as error:
             said = error.message(self._app.language) if isinstance(error, WatchroomError) else str(error)
             self._say(file, said)
@@ -122,6 +129,16 @@ class TreePane:
 
     def _read_file(self, file: ChangedFile) -> FileText:
         return self._open(self._app.journal).read_file(file.tree, file.name)
+
+    def _find_clashes(self, file: ChangedFile, model: Model) -> list[tuple[Tree, Sequence[Clash]]]:
+        reader, known = self._open(self._app.journal), {each.id: each for each in model.trees}
+        others = [
+            known[other]
+            for pair, prediction in sorted(model.predictions.items())
+            if file.tree in pair and file.name in prediction.paths
+            if (other := pair[pair[0] == file.tree]) in known
+        ]
+        return [(each, reader.find_clashes(file.tree, each.id, file.name)) for each in others]
 
     async def _show_difference(self, file: ChangedFile, read: FileText, *, side_by_side: bool) -> None:
         old, new = read.head or "", read.text or ""
@@ -178,4 +195,13 @@ class TreePane:
         self._view.show_notice((file.tree, file.name, "notice"), lines, title=self._title(file, ""))
 
     def _title(self, file: ChangedFile, what: str) -> str:
-        return f"{sanitize(file.name)}  {what}".rstrip()
+        clashes = [self._clash_text(tree, found) for tree, found in self._clashes]
+        return "  ".join([sanitize(file.name), *filter(None, (what, *clashes))])
+
+    def _clash_text(self, tree: Tree, clashes: Sequence[Clash]) -> str:
+        """Return the lines that conflict with those in ``tree``, e.g. ``⚔ ⎇ fares: lines 3–5, 9``."""
+        ranges = [each.ours for each in clashes[:_MAX_CLASHES]]
+        shown = [f"{start + 1}–{end}" if end > start + 1 else f"{start + 1}" for start, end in ranges]
+        more = ["…"] if len(clashes) > _MAX_CLASHES else []
+        lines = self._app.texts("changes.clash", lines=", ".join(shown + more)) if shown else ""
+        return f"⚔ {branch_text(tree)}{lines}"
