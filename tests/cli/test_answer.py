@@ -98,7 +98,7 @@ async def test_hunks_are_taken_and_declined_and_lines_commented_on(
             (["--comment", "2:why"], "--comment needs"),
             (["--approve", "--comment", "99:why"], "line 99 does not exist"),
             (["--approve", "--comment", "why"], "“why” is not a comment"),
-            (["--approve", "--take", "1", "--arguments", "{}"], "excludes --take"),
+            (["--approve", "--take", "1", "--arguments", "{}"], "Do not use --take"),
         ):
             assert says_why in misuse(capsys, "answer", workspace.root, number, *options)
         comments = ("--comment", "2:why loud?", "--comment", "old:6:keep it")
