@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
+from threading import Thread
 from typing import Final
 
 import pytest
@@ -648,6 +649,26 @@ def test_another_repository_in_the_folder(world: World) -> None:
     world.remove("x")
     assert other.read("own") == "own\n"
     assert world.repository.git("worktree", "list", "--porcelain").count("worktree ") == 1
+
+
+def test_a_folder_that_is_replaced_while_it_is_recorded_stops_nothing(world: World) -> None:
+    added, trees = world.add("x"), world.workspace.trees
+    tree = next(each for each in trees.all() if each.git.folder == added.tree.folder)
+    threads: list[Thread] = []
+
+    def replace(_: object) -> None:
+        shutil.rmtree(added.tree.folder)
+        Repository(Path(added.tree.folder)).commit(own="own\n")
+        # The first waits for this recorder, the second must not wait for the first.
+        for ask in (trees.all, lambda: trees.windows_of("alice")):
+            threads.append(Thread(target=ask, daemon=True))
+            threads[-1].start()
+            threads[-1].join(0.5)
+        assert not threads[-1].is_alive()
+
+    tree.record(on_rows=replace)
+    threads[0].join(10)
+    assert not threads[0].is_alive()
 
 
 def test_a_branch_that_was_deleted(world: World) -> None:

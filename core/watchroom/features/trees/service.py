@@ -141,11 +141,9 @@ class Trees:
         return next((each for each in self.all() if each.id == tree), None)
 
     def _open(self, folder: str) -> TreeRecorder | None:
+        self._forget_replaced(folder)
         with self._lock:
             known = self._recorders.get(folder)
-            if known is not None and known.was_replaced():
-                self._forget(folder)
-                known = None
             if known is None and folder in self._trials:
                 return None
             if known is None:
@@ -167,10 +165,17 @@ class Trees:
                 watcher.start()
             return known
 
-    def _forget(self, folder: str) -> None:
-        """Close the tree in ``folder``, which was replaced by another tree."""
-        self._recorders.pop(folder).close()
-        if (watcher := self._watchers.pop(folder, None)) is not None:
+    def _forget_replaced(self, folder: str) -> None:
+        """Close the tree that was in ``folder`` if another one has replaced it."""
+        with self._lock:
+            known = self._recorders.get(folder)
+            if known is None or not known.was_replaced():
+                return
+            del self._recorders[folder]
+            watcher = self._watchers.pop(folder, None)
+        # Without the lock, because a thread that records in the tree needs it.
+        known.close()
+        if watcher is not None:
             watcher.stop()
 
     def keep(self) -> None:
