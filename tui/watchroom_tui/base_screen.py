@@ -174,6 +174,12 @@ class BaseScreen(WorkerScreen[None]):
     @on(ItemList.Counted)
     def recount(self) -> None:
         self._show_tabs()
+        self.query_one(Footer).refresh()
+
+    @on(ItemList.Highlighted)
+    def offer_keys_of_item(self) -> None:
+        """Show the keys that are possible for the item under the cursor. Some lists load their items late."""
+        self.query_one(Footer).refresh()
 
     def on_descendant_focus(self) -> None:
         if self.focused and self.focused.has_class("pane") and not self.focused.has_class("-front"):
