@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _MOST_LINES: Final = 400
 """Maximum number of lines of one difference."""
+_MOST_BYTES: Final = 1_000_000
+"""Maximum size of both contents of a file whose difference is shown."""
 _SHELL: Final = ("/bin/sh", "-c")
 _STYLES: Final = {"+": "added", "-": "removed", "@": "header-line"}
 
@@ -148,7 +150,10 @@ def plan_lines(plan: CommitPlan, before: dict[str, bytes | None], texts: Catalog
 
 
 def difference_lines(before: bytes, after: bytes, texts: Catalogue) -> list[Line]:
-    """Return the difference between two contents of a file as hunks, at most `_MOST_LINES` lines of it."""
+    """Return the difference between two contents of a file as hunks, at most `_MOST_LINES` lines of it, and
+    none of contents above `_MOST_BYTES`."""
+    if len(before) + len(after) > _MOST_BYTES:
+        return [[Span("   …", "dim")]]
     if b"\0" in before + after:
         return [[Span(f"   {texts('commit_agent.binary')}", "dim")]]
     hunks = diff_hunks(before.decode("utf-8", "replace"), after.decode("utf-8", "replace"))

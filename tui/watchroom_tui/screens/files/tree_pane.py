@@ -34,6 +34,8 @@ Form: TypeAlias = Literal["authors", "text", "difference"]
 _PAUSE: Final = 0.2
 """Minimum number of seconds between two loads of the changes while new rows arrive."""
 _PAUSE_AFTER_ERROR: Final = 2.0
+_MAX_TREES: Final = 4
+"""Maximum number of other trees that a file is compared with, because each starts git."""
 _MAX_CLASHES: Final = 3
 """Maximum number of conflicting ranges of lines that a title names for each tree."""
 
@@ -138,7 +140,7 @@ class TreePane:
             if file.tree in pair and file.name in prediction.paths
             if (other := pair[pair[0] == file.tree]) in known
         ]
-        return [(each, reader.find_clashes(file.tree, each.id, file.name)) for each in others]
+        return [(each, reader.find_clashes(file.tree, each.id, file.name)) for each in others[:_MAX_TREES]]
 
     async def _show_difference(self, file: ChangedFile, read: FileText, *, side_by_side: bool) -> None:
         old, new = read.head or "", read.text or ""
