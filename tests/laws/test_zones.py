@@ -196,7 +196,7 @@ class ZonesMachine(RuleBasedStateMachine):
         result = ok(toolbox, tool, from_agent=sender, filename=filename)
         assert result["delivery"] == delivery.version
         if acknowledge:
-            delivery.acknowledged = True
+            delivery.acknowledged = delivery.read = True
         else:
             assert result["content"] == delivery.text
             delivery.read = True

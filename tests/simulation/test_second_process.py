@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -49,7 +50,8 @@ def test_one_that_dies_is_told_of_and_the_others_go_on(root: Path) -> None:
         def died_and_went_on() -> bool:
             if not simulation.summary().errors:
                 for process in set(psutil.Process().children()).difference(others):
-                    process.kill()
+                    with suppress(psutil.NoSuchProcess):
+                        process.kill()
             return bool(simulation.summary().errors) and simulation.summary().calls >= 40
 
         (error,) = run_until(workspace, simulation, died_and_went_on).errors
