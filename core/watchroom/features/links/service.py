@@ -108,17 +108,21 @@ class Links:
         refusal = find_refusal(link, self.settings, enrolment, journal.now(), is_used=used is not None)
         return FoundLink(link, refusal, used, path)
 
-    def use(self, found: FoundLink, decision: str) -> bool:
-        """Use the valid link ``found`` up. Return False if it was used in the meantime. Raise `JournalError`.
+    def use(self, found: FoundLink, decision: str) -> FoundLink:
+        """Use the valid link ``found`` up. Return it, with a refusal if it was used in the meantime.
 
-        ``decision``: the person's answer in one word, for the row.
+        Raise `JournalError`. ``decision``: the person's answer in one word, for the row.
         """
         link = found.link
         if link is None:
             raise ValueError("an unknown link cannot be used")
         detail: dict[str, Json] = {"request": link.row, "decision": decision}
         draft = Write(HUMAN_PREFIX + link.person, USE, ZONE, found.path, None, expected=1, detail=detail)
-        return self._store.write(draft).row.outcome == "ok"
+        row = self._store.write(draft).row
+        if row.outcome == "ok":
+            return found._replace(used=row)
+        used = self._store.journal.version(ZONE, found.path, 2)
+        return found._replace(refusal="link_used", used=used)
 
     def record_refusal(self, reason: LinkRefusal, link: Link | None, uncounted: int) -> Row:
         """Record that a link was refused. Return the row. Raise `JournalError`.
