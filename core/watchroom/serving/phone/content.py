@@ -117,8 +117,7 @@ def _show_call(
     facts = [
         (_cut(name, texts), _cut(_write(value), texts))
         for name, value in list(arguments.items())[:_MAX_ITEMS]
-        # The difference shows it.
-        if not (change is not None and name == "content" and value == change.after)
+        if change is None or not _is_shown(name, value, change)
     ]
     if not arguments and call.arguments.strip() not in ("", "{}"):
         facts = [("", _cut(call.arguments, texts))]
@@ -130,6 +129,11 @@ def _show_call(
     shown = lines[: max(0, max_lines)]
     path = change.path if change is not None else ""
     return ShownCall(call.name, path, tuple(facts), tuple(shown), len(lines) - len(shown), note)
+
+
+def _is_shown(name: str, value: Json, change: Proposal) -> bool:
+    """Return whether the title and the difference of a call already show an argument."""
+    return value == (change.after if name == "content" else change.path)
 
 
 def _lines_of(difference: str) -> Iterator[ShownLine]:

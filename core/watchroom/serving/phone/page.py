@@ -105,17 +105,20 @@ def request_page(
     if form is None:
         return _whole(place, request.title, "".join(parts), "", texts)
     parts.append(f'<p class="dim">{show_text(texts("phone.answers_as", person=person))}</p>')
-    return _whole(place, request.title, "".join(parts), _form(request, form, texts), texts)
+    parts.append(_fields(request, form, texts))
+    return _whole(place, request.title, "".join(parts), _bar(request, texts), texts)
 
 
-def _whole(place: str, title: str, body: str, form: str, texts: Catalogue) -> str:
-    name = show_text(place)
+def _whole(place: str, title: str, body: str, bar: str, texts: Catalogue) -> str:
+    """Return a page with ``body``, which is a form if there is a ``bar`` with buttons."""
+    main = f"<main><header>Watchroom · {show_text(place)}</header><h1>{show_text(title)}</h1>{body}</main>"
+    if bar:
+        main = f'<form method="post" accept-charset="utf-8" autocomplete="off">{main}{bar}</form>'
     return (
         f'<!doctype html>\n<html lang="{show_text(texts("phone.language"))}"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark"><meta name="robots" content="noindex">'
-        f"<title>{show_text(title)}</title><style>{_STYLE}</style></head><body><main>"
-        f"<header>Watchroom · {name}</header><h1>{show_text(title)}</h1>{body}</main>{form}</body></html>\n"
+        f"<title>{show_text(title)}</title><style>{_STYLE}</style></head><body>{main}</body></html>\n"
     )
 
 
@@ -137,24 +140,22 @@ def _call(call: ShownCall, texts: Catalogue) -> str:
     return "".join(parts)
 
 
-def _form(request: ShownRequest, form: str, texts: Catalogue) -> str:
-    fields = f'<input type="hidden" name="form" value="{show_text(form)}">'
-    reason = _text_field("reason", texts("phone.reason"), MAX_REASON_CHARACTERS, 1)
-    yes, no = ("approve", "reject") if request.kind == "approve" else ("send", "decline")
+def _fields(request: ShownRequest, form: str, texts: Catalogue) -> str:
+    """Return the fields of the form above its buttons."""
+    hidden = f'<input type="hidden" name="form" value="{show_text(form)}">'
     if request.kind == "prompt":
-        fields += _text_field("text", texts("phone.answer"), MAX_ANSWER_CHARACTERS, 4)
-    elif request.kind == "select":
-        fields += "".join(
-            _option(number, option, multi=request.multi) for number, option in enumerate(request.options)
-        )
-    else:
-        fields += reason
-    buttons = [_button(no, "no", texts)] if request.can_decline else []
-    buttons.append(_button(yes, "yes", texts))
-    return (
-        f'<form class="bar" method="post" accept-charset="utf-8" autocomplete="off">{fields}'
-        f'<div class="buttons">{"".join(buttons)}</div></form>'
-    )
+        return hidden + _text_field("text", texts("phone.answer"), MAX_ANSWER_CHARACTERS, 4)
+    options = enumerate(request.options)
+    return hidden + "".join(_option(number, option, multi=request.multi) for number, option in options)
+
+
+def _bar(request: ShownRequest, texts: Catalogue) -> str:
+    """Return the buttons of the form, which stay at the bottom of the screen."""
+    is_approval = request.kind == "approve"
+    reason = _text_field("reason", texts("phone.reason"), MAX_REASON_CHARACTERS, 1) if is_approval else ""
+    yes, no = ("approve", "reject") if is_approval else ("send", "decline")
+    buttons = _button(no, "no", texts) if request.can_decline else ""
+    return f'<div class="bar">{reason}<div class="buttons">{buttons}{_button(yes, "yes", texts)}</div></div>'
 
 
 def _text_field(name: str, label: str, most: int, rows: int) -> str:
