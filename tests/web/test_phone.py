@@ -167,6 +167,8 @@ def test_a_request_is_approved_in_two_touches(phone: Phone) -> None:
     issued, used = phone.rows(ISSUE, USE)
     assert (issued.actor, issued.detail["row"], issued.detail["person"]) == (SYSTEM, number, "dana")
     assert (used.actor, used.detail["request"], used.detail["decision"]) == ("human:dana", number, "approve")
+    (answered,) = phone.rows("answer_request")
+    assert answered.detail["call"] == issued.path == used.path
     journal = phone.workspace.journal
     contents = [journal.content(row.seq) or "" for row in journal.rows(limit=10_000)]
     assert token not in str(journal.rows(limit=10_000)) + str(contents)
@@ -229,6 +231,7 @@ def test_forged_links_are_refused_with_a_row(phone: Phone) -> None:
         assert page.status_code == 404, forged
         assert "not a link of this workspace" in text_of(page)
         assert "alice" not in page.text
+        assert "team" not in text_of(page)
     assert set(phone.refusals) == {"link_unknown"}
     assert len(phone.refusals) == 7
     assert phone.answer("A" * 43, "approve", form="0" * 64).status_code == 404
@@ -483,6 +486,18 @@ def test_a_closed_workspace_is_answered_at_the_terminal_only(phone: Phone) -> No
     assert (phone.outcome(number), phone.rows(USE, "answer_request")) == (None, [])
     workspace.people.add("human:dana", person("dana", "owner", DANA), expected=1)
     assert (phone.open(token).status_code, phone.refusals[-1]) == (403, "link_person")
+
+
+def test_the_links_of_a_revoked_person_stay_refused(phone: Phone) -> None:
+    workspace, number = phone.workspace, phone.ask()
+    workspace.signing.signer = DANA
+    workspace.people.add("human:dana", person("dana", "owner", DANA))
+    token = phone.issue(number)
+    workspace.people.revoke("human:dana", "dana")
+    assert not workspace.people.current().is_closed
+    refused = phone.answer(token, "approve", form="0" * 64)
+    assert (refused.status_code, phone.refusals, phone.outcome(number)) == (403, ["link_person"], None)
+    assert phone.answer(phone.issue(number), "approve").status_code == 200
 
 
 def test_a_button_approves_once_without_a_page(phone: Phone) -> None:

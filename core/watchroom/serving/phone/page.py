@@ -79,7 +79,8 @@ def show_text(text: str) -> str:
 
 
 def message_page(place: str, title: str, lines: Iterable[str], texts: Catalogue) -> str:
-    """Return a page with only a message: its ``title`` and ``lines``. ``place``: the workspace's name."""
+    """Return a page with only a message: its ``title`` and ``lines``. ``place``: the workspace's name,
+    empty for none."""
     body = "".join(f'<p class="pre">{show_text(line)}</p>' for line in lines if line)
     return _whole(place, title, body, "", texts)
 
@@ -111,7 +112,8 @@ def request_page(
 
 def _whole(place: str, title: str, body: str, bar: str, texts: Catalogue) -> str:
     """Return a page with ``body``, which is a form if there is a ``bar`` with buttons."""
-    main = f"<main><header>Watchroom · {show_text(place)}</header><h1>{show_text(title)}</h1>{body}</main>"
+    name = f"Watchroom · {place}" if place else "Watchroom"
+    main = f"<main><header>{show_text(name)}</header><h1>{show_text(title)}</h1>{body}</main>"
     if bar:
         main = f'<form method="post" accept-charset="utf-8" autocomplete="off">{main}{bar}</form>'
     return (

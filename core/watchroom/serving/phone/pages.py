@@ -152,12 +152,12 @@ class PhonePages:
     def _show(self, link: Link, token: str) -> PhoneResponse:
         if not link.is_request:
             lines = [link.text, self._texts("phone.decide_elsewhere")]
-            return self._message(200, "phone.need", lines)
+            return self._message(200, "phone.need", lines, self._place)
         details = self._read(link)
         if details is None:
             return self._refuse("link_unknown", link)
         if details.asked.ended is not None:
-            return self._message(200, "phone.closed", self._ended_lines(link))
+            return self._message(200, "phone.closed", self._ended_lines(link), self._place)
         shown = show_request(details, self._texts)
         if self._needs_signature():
             note = self._texts("phone.refused.link_signed", request=link.row)
@@ -171,7 +171,7 @@ class PhonePages:
             return self._message(400, "phone.malformed")
         if not link.is_request:
             lines = [link.text, self._texts("phone.decide_elsewhere")]
-            return self._message(405, "phone.need", lines)
+            return self._message(405, "phone.need", lines, self._place)
         details, refusal = self._check(link)
         if details is None or refusal is not None:
             return refusal or self._refuse("link_unknown", link)
@@ -213,11 +213,13 @@ class PhonePages:
         if used.refusal is not None:
             return self._refuse(used.refusal, link, self._used_lines(used, link))
         toolbox = self._workspace.tools_for_human(link.person, language=self._language)
-        result = toolbox.dispatch_tool_call(ANSWER, {"request": link.row, **answer.fields})
+        # The row of the answer names the link.
+        fields = {"request": link.row, **answer.fields}
+        result = toolbox.dispatch_tool_call(ANSWER, fields, call=found.path)
         if result["success"]:
-            return self._message(200, f"phone.done.{answer.decision}")
+            return self._message(200, f"phone.done.{answer.decision}", place=self._place)
         lines = [str(result.get("message", "")), str(result.get("suggestion", ""))]
-        return self._message(409, "phone.failed", lines)
+        return self._message(409, "phone.failed", lines, self._place)
 
     def _read(self, link: Link) -> RequestDetails | None:
         """Return the request of ``link``, None if it cannot be read."""
@@ -258,13 +260,16 @@ class PhonePages:
         self._refusals.add(reason, link)
         number = link.row if link is not None else "-"
         text = self._texts(f"phone.refused.{reason}", request=number)
-        return self._message(_STATUSES[reason], "phone.refused_title", [text, *lines])
+        place = self._place if link is not None else ""
+        return self._message(_STATUSES[reason], "phone.refused_title", [text, *lines], place)
 
     def _too_many(self) -> PhoneResponse:
         return self._message(429, "phone.too_many")._replace(headers=(("Retry-After", "60"),))
 
-    def _message(self, status: int, key: str, lines: Sequence[str] = ()) -> PhoneResponse:
-        return PhoneResponse(status, message_page(self._place, self._texts(key), lines, self._texts))
+    def _message(self, status: int, key: str, lines: Sequence[str] = (), place: str = "") -> PhoneResponse:
+        """Return a page with a message. ``place``: the workspace's name, only for those with one of its
+        links."""
+        return PhoneResponse(status, message_page(place, self._texts(key), lines, self._texts))
 
     def _page(
         self, status: int, shown: ShownRequest, link: Link, form: str | None, note: str = ""
