@@ -117,7 +117,7 @@ class Links:
         if link is None:
             raise ValueError("an unknown link cannot be used")
         detail: dict[str, Json] = {"request": link.row, "decision": decision}
-        draft = Write(HUMAN_PREFIX + link.person, USE, ZONE, found.path, None, expected=1, detail=detail)
+        draft = Write(HUMAN_PREFIX + link.person, USE, ZONE, found.path, "", expected=1, detail=detail)
         row = self._store.write(draft).row
         if row.outcome == "ok":
             return found._replace(used=row)
