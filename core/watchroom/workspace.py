@@ -181,6 +181,7 @@ class Workspace:
         self.conflicts = services.conflicts
         self.acknowledgements = services.acknowledgements
         self.alerts = services.alerts
+        self.links = services.links
         self.signing = services.signing
         self.requests = services.requests
         self.settings = services.settings
@@ -276,7 +277,7 @@ class Workspace:
             from watchroom.features.alerts.keeper import AlertKeeper
 
             self._alert_keeper = AlertKeeper(
-                *(self.journal, self.root, self.alerts, lambda: self.config.alerts),
+                *(self.journal, self.root, self.alerts, self.links, lambda: self.config.alerts),
                 *(self._keeper.is_elsewhere, wording, environ),
             )
         self._alert_keeper.check()

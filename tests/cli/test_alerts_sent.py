@@ -124,6 +124,23 @@ def test_every_target_gets_each_need_and_its_end_once(
     assert SECRET not in printed + str(rows)
 
 
+def test_an_alert_has_a_link_to_its_need_in_place_of_the_dashboards(
+    workspace: Workspace, receiver: Receiver
+) -> None:
+    place = "https://team.example.org"
+    configure(workspace, f'{HOOK}[web]\npublic_url = "{place}"\nperson = "dana"\ntargets = ["hook"]\n')
+    link = "http://127.0.0.1:8642/"
+    with sending(workspace, {"HOOK": receiver.url}, "--link", link) as process:
+        asked = workspace.requests.ask(CallContext("alice"), "alice/mcp/1", Request("prompt", "Which month?"))
+        body = receiver.next().body
+        assert body["link"].startswith(f"{place}/need/")
+        assert body["text"].splitlines()[1:] == [body["link"], link]
+        found = workspace.links.find(body["link"].rpartition("/")[2])
+        assert found.link is not None
+        assert (found.refusal, found.link.row, found.link.person) == (None, asked.seq, "dana")
+        ended(process)
+
+
 def test_a_restarted_sender_sends_missed_ends_and_nothing_twice(
     workspace: Workspace, alice: Toolbox, bob: Toolbox, receiver: Receiver
 ) -> None:

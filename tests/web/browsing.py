@@ -17,7 +17,7 @@ from playwright.async_api import Page, WebSocket, async_playwright
 _BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, _BROWSERS)), None)
 PATIENCE = 30.0
-_QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 
 
 @contextmanager
@@ -94,7 +94,7 @@ class Tab:
 async def browser_at(url: str, *, width: int = 1200, height: int = 800) -> AsyncIterator[Tab]:
     """A browser that opens ``url``."""
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=_QUIET)
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
         try:
             page = await browser.new_page(viewport={"width": width, "height": height})
             tab = Tab(page)

@@ -11,6 +11,7 @@ import asyncio
 import hmac
 import re
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from signal import SIGINT, SIGTERM
 from socket import socket
 from typing import Final
@@ -67,6 +68,7 @@ class WebDashboard(Server):
     - ``token``: the token for the login.
     - ``refusal``: the text for requests without the token.
     - ``on_start``: callback for the start of the server. Its argument is the `login_url`.
+    - ``beside``: returns a context that lasts as long as the server, such as another server; default none.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class WebDashboard(Server):
         title: str,
         refusal: str,
         on_start: Callable[[str], None],
+        beside: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> None:
         port: int = listener.getsockname()[1]
         super().__init__(command, host=HOST, port=port, title=title)
@@ -86,6 +89,7 @@ class WebDashboard(Server):
         self._cookie = f"{COOKIE}-{port}"
         self._refusal = refusal
         self._started = on_start
+        self._beside = beside
         self._pages: set[web.WebSocketResponse] = set()
 
     @property
@@ -113,8 +117,9 @@ class WebDashboard(Server):
         try:
             await runner.setup()
             await web.SockSite(runner, self._listener).start()
-            self._started(self.login_url)
-            await stopped.wait()
+            async with self._beside():
+                self._started(self.login_url)
+                await stopped.wait()
         finally:
             await runner.cleanup()
 

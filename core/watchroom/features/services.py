@@ -17,6 +17,7 @@ from watchroom.features.conflicts.service import Conflicts
 from watchroom.features.documents.reverts import DocumentReversal
 from watchroom.features.files.service import PrivateFiles, SharedFiles
 from watchroom.features.handoffs.service import Handoffs
+from watchroom.features.links.service import Links
 from watchroom.features.needs.service import Acknowledgements
 from watchroom.features.people.service import DecisionSigning, PeopleRegistry, SignedSettings
 from watchroom.features.policy.service import WorkspacePolicy
@@ -93,6 +94,7 @@ class Services:
         self.conflicts = Conflicts(store, self.boards, reconciler, self.people)
         self.acknowledgements = Acknowledgements(store)
         self.alerts = Alerts(store)
+        self.links = Links(store)
         self.signing = DecisionSigning(store, self.people)
         self.requests = Requests(store, self.people)
         self.settings = SignedSettings(store, self.people)

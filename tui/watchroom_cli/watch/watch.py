@@ -96,7 +96,9 @@ def _send(args: Namespace) -> int:
             raise WrongUsage(texts("watch.alert.no_target"))
         wording, place = alert_wording(args.language), display_name(workspace.root)
         try:
-            sender = open_sender(workspace.alerts, settings, wording, os.environ, place, args.link or "")
+            sender = open_sender(
+                *(workspace.alerts, settings, wording, os.environ, place, args.link or ""), workspace.links
+            )
         except DeliveryUnusable as error:
             raise WrongUsage(error.message(args.language)) from error
         stack.enter_context(closing(sender))

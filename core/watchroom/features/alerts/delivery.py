@@ -7,8 +7,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from watchroom.errors import DeliveryUnusable
-from watchroom.features.alerts.payloads import alert_payload, alert_text, split_topic, without_mentions
-from watchroom.features.alerts.rows import AlertMessage
+from watchroom.features.alerts.payloads import (
+    NO_LINKS,
+    NeedLink,
+    alert_payload,
+    alert_text,
+    ntfy_buttons,
+    split_topic,
+    without_mentions,
+)
+from watchroom.features.alerts.rows import AlertMessage, Identity
 from watchroom.features.alerts.rules import AlertTarget, is_web_address
 from watchroom.platform.json_post import DeliveryFailed, post_json, resolve_variable
 from watchroom.texts import Catalogue
@@ -20,8 +28,8 @@ if TYPE_CHECKING:
 class AlertDelivery(Protocol):
     """Delivers messages to one target."""
 
-    def send(self, message: AlertMessage) -> None:
-        """Deliver ``message``. Raise `DeliveryFailed`."""
+    def send(self, message: AlertMessage, links: Mapping[Identity, NeedLink] = NO_LINKS) -> None:
+        """Deliver ``message`` with ``links`` to its needs. Raise `DeliveryFailed`."""
         ...
 
 
@@ -61,10 +69,12 @@ class HttpDelivery:
         self._link = link
         self._texts = texts
 
-    def send(self, message: AlertMessage) -> None:
-        """Deliver ``message``. Raise `DeliveryFailed`."""
-        text = alert_text(message, self._place, self._link, self._texts)
-        payload = alert_payload(self._type, message, text, self._place, self._link, self._topic)
+    def send(self, message: AlertMessage, links: Mapping[Identity, NeedLink] = NO_LINKS) -> None:
+        """Deliver ``message`` with ``links`` to its needs. Raise `DeliveryFailed`."""
+        text = alert_text(message, self._place, self._link, self._texts, links)
+        payload = alert_payload(self._type, message, text, self._place, self._link, self._topic, links)
+        if self._type == "ntfy" and (buttons := ntfy_buttons(message, links, self._texts)):
+            payload["actions"] = buttons
         post_json(self._url, payload, self._texts, key=message.id, token=self._token)
 
 
@@ -93,9 +103,9 @@ class AppriseDelivery:
         self._link = link
         self._texts = texts
 
-    def send(self, message: AlertMessage) -> None:
-        """Deliver ``message``. Raise `DeliveryFailed`."""
-        text = alert_text(message, self._place, self._link, self._texts)
+    def send(self, message: AlertMessage, links: Mapping[Identity, NeedLink] = NO_LINKS) -> None:
+        """Deliver ``message`` with ``links`` to its needs. Raise `DeliveryFailed`."""
+        text = alert_text(message, self._place, self._link, self._texts, links)
         title, body = without_mentions(text.title), without_mentions(text.body)
         if not self._service.notify(title=title, body=body, body_format="text"):
             raise DeliveryFailed(self._texts("alert.not_taken"))

@@ -14,6 +14,8 @@ from watchroom.features.alerts.payloads import AlertWording
 from watchroom.features.alerts.rules import AlertSettings
 from watchroom.features.alerts.sender import AlertSender, open_sender
 from watchroom.features.alerts.service import Alerts
+from watchroom.features.links.rules import WebSettings
+from watchroom.features.links.service import Links
 from watchroom.features.overview.model import urgent_needs
 from watchroom.features.overview.presence import PRESENCE_SECONDS, with_presences
 from watchroom.features.overview.snapshots import open_fold
@@ -31,6 +33,7 @@ class AlertKeeper:
 
     - ``journal``, ``root``: the workspace's journal and folder.
     - ``alerts``: the messages that were sent.
+    - ``links``: issues the links in messages.
     - ``settings``: returns the current settings.
     - ``is_elsewhere``: returns whether another process keeps the workspace. The other process then sends.
     - ``wording``: the words of the messages.
@@ -45,6 +48,7 @@ class AlertKeeper:
         journal: Journal,
         root: str,
         alerts: Alerts,
+        links: Links,
         settings: Callable[[], AlertSettings],
         is_elsewhere: Callable[[], bool],
         wording: AlertWording,
@@ -53,6 +57,7 @@ class AlertKeeper:
         self._journal = journal
         self._root = root
         self._alerts = alerts
+        self._links = links
         self._settings = settings
         self._is_elsewhere = is_elsewhere
         self._wording = wording
@@ -69,7 +74,7 @@ class AlertKeeper:
         wanted = settings if settings.targets and not self._is_elsewhere() else None
         run = self._run
         if run is not None and run.is_alive():
-            if run.settings != wanted:
+            if (run.settings, run.web) != (wanted, self._links.settings):
                 run.stop()
             return
         if run is not None:
@@ -77,7 +82,7 @@ class AlertKeeper:
             self._run = None
         if wanted in (None, self._unusable) or time.monotonic() < self._retry_at or self._alerts.is_claimed():
             return
-        self._run = _Run(settings, self._journal.changes(), self._send)
+        self._run = _Run(settings, self._links.settings, self._journal.changes(), self._send)
         self._run.start()
 
     def close(self) -> None:
@@ -104,7 +109,9 @@ class AlertKeeper:
                 return
             # Read the sent messages only after the claim, because another process may have sent until then.
             place = display_name(self._root)
-            sender = open_sender(self._alerts, run.settings, self._wording, self._environ, place)
+            sender = open_sender(
+                *(self._alerts, run.settings, self._wording, self._environ, place), links=self._links
+            )
             with closing(sender):
                 self._follow(sender, run)
 
@@ -122,12 +129,15 @@ class AlertKeeper:
 
 
 class _Run(Thread):
-    """A thread that sends alerts with ``settings`` until `stop`. The thread closes ``changes``, which wakes
-    it."""
+    """A thread that sends alerts with ``settings`` and ``web`` until `stop`. The thread closes ``changes``,
+    which wakes it."""
 
-    def __init__(self, settings: AlertSettings, changes: Changes, send: Callable[[_Run], None]) -> None:
+    def __init__(
+        self, settings: AlertSettings, web: WebSettings, changes: Changes, send: Callable[[_Run], None]
+    ) -> None:
         super().__init__(name="watchroom-alert-keeper", daemon=True)
         self.settings = settings
+        self.web = web
         self.changes = changes
         self.error: Exception | None = None
         """The error that ended the thread."""

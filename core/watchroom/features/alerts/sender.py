@@ -11,10 +11,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from watchroom.errors import DeliveryUnusable
 from watchroom.features.alerts.delivery import AlertDelivery, open_delivery
-from watchroom.features.alerts.payloads import AlertWording, alert_summary, end_sentence
+from watchroom.features.alerts.links import AlertLinks
+from watchroom.features.alerts.payloads import NO_LINKS, AlertWording, alert_summary, end_sentence
 from watchroom.features.alerts.rows import AlertItem, AlertMessage, Identity
 from watchroom.features.alerts.rules import AlertSettings, plan_alerts
 from watchroom.features.alerts.service import Alerts
+from watchroom.features.links.service import Links
 from watchroom.features.overview.model import Need
 from watchroom.features.sessions.runtime.models.retry_policy import RetryPolicy
 from watchroom.platform.json_post import DeliveryFailed
@@ -35,6 +37,7 @@ class AlertOutbox:
     - ``settings``: the settings of all targets.
     - ``on_line``: a callback that gets a line about each message and each failure.
     - ``retry``: the policy for retries of a failed message.
+    - ``links``: the links in the target's messages, None for no links.
     """
 
     def __init__(
@@ -46,7 +49,9 @@ class AlertOutbox:
         texts: Catalogue,
         on_line: Callable[[str], None],
         retry: RetryPolicy = RETRY,
+        links: AlertLinks | None = None,
     ) -> None:
+        self._links = links
         self._record = record
         self._target = target
         self._delivery = delivery
@@ -85,11 +90,12 @@ class AlertOutbox:
         self._state = plan.state
         for message in plan.messages:
             try:
-                self._delivery.send(message)
+                self._delivery.send(message, NO_LINKS if self._links is None else self._links.find(message))
             except DeliveryFailed as failure:
                 return self._fail(message, failure, now)
             self._failures, self._failing = 0, set()
             self._state = self._state.after(message)
+            self._forget_links(message)
             summary = alert_summary(message, self._texts)
             self._record.record_sent(self._target, message, summary)
             self._report("sent", what=summary)
@@ -110,6 +116,7 @@ class AlertOutbox:
                 self._given_up |= {item.identity for item in given_up.items}
             else:
                 self._state = self._state.after(given_up)
+            self._forget_links(given_up)
             self._record.record_failure(self._target, given_up, reason, is_final=True)
             self._report("given_up", what=alert_summary(given_up, self._texts), reason=reason)
             self._failures, self._failing = 0, set()
@@ -124,6 +131,10 @@ class AlertOutbox:
         wait = self._retry.wait(self._failures, failure.retry_after)
         self._retry_at = now + int(wait * 1e9)
         return self._retry_at
+
+    def _forget_links(self, message: AlertMessage) -> None:
+        if self._links is not None:
+            self._links.forget(message)
 
     def _report(self, event: str, **fields: str) -> None:
         line = self._texts(f"alert.{event}_line", target=self._target, **fields)
@@ -223,6 +234,7 @@ def open_sender(
     environ: Mapping[str, str],
     place: str,
     link: str = "",
+    links: Links | None = None,
 ) -> AlertSender:
     """Return a sender to the targets of ``settings``. The caller must hold `Alerts.claim`.
 
@@ -230,6 +242,7 @@ def open_sender(
     - ``environ``: the environment that resolves variables in addresses.
     - ``place``: the workspace's name.
     - ``link``: the address of the workspace's dashboard, default: the link in ``settings``.
+    - ``links``: issues links to single needs, for the targets in the table ``[web]``; default: no links.
 
     Raise `DeliveryUnusable` if a target is invalid, `JournalDenied` if this login cannot record alerts,
     `JournalError`.
@@ -240,7 +253,10 @@ def open_sender(
     def open_outboxes(on_line: Callable[[str], None]) -> Iterable[AlertOutbox]:
         for target in settings.targets.values():
             delivery = open_delivery(target, environ, name, link or settings.link, wording.texts)
-            yield AlertOutbox(alerts, target.name, delivery, settings, wording.texts, on_line)
+            own = None
+            if links is not None and target.name in links.settings.targets:
+                own = AlertLinks(links, can_approve=target.type == "ntfy")
+            yield AlertOutbox(alerts, target.name, delivery, settings, wording.texts, on_line, links=own)
 
     return AlertSender(settings, wording, alerts.now, open_outboxes)
 

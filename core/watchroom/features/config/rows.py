@@ -16,6 +16,7 @@ from watchroom import validation
 from watchroom.errors import ConfigInvalid, InvalidAgentId, InvalidRole, JournalDamaged
 from watchroom.features.alerts.rules import AlertSettings, dump_alerts, parse_alerts
 from watchroom.features.budgets.rules import Budgets, dump_budgets, parse_budgets
+from watchroom.features.links.rules import WebSettings, dump_web, parse_web
 from watchroom.features.people.rules import DECISION_TOOLS, SIGN_SETTINGS
 from watchroom.features.policy.breaker import BreakerSettings, dump_breaker, parse_breaker
 from watchroom.features.policy.rules import PolicyRules, dump_policy, parse_policy
@@ -45,6 +46,7 @@ SIGNED_FIELDS: Final = (
     "breaker",
     "confirm_decisions",
     "trees",
+    "web",
 )
 """The fields of `Config` that an owner signs in a closed workspace."""
 
@@ -87,6 +89,8 @@ class Config(NamedTuple):
     """The tools of people that ask for the passphrase each time, even while the key is unlocked."""
     trees: TreeSettings = TreeSettings()
     """How a working tree is added."""
+    web: WebSettings = WebSettings()
+    """The links with which a person answers from a phone."""
 
     def with_agents(self, new: Iterable[Agent]) -> Config:
         """Return the config with the agents ``new`` added. They replace agents with the same ids."""
@@ -177,6 +181,7 @@ def parse_config(text: str) -> Config:
     agents = table.get("agents", {})
     if not isinstance(agents, dict):
         raise ConfigInvalid(problem="agents")
+    alerts = parse_alerts(table.get("alerts", {}))
     settings = Config(
         language=cast("Language", language),
         unfenced_commands=cast("UnsandboxedPolicy", unfenced),
@@ -185,10 +190,11 @@ def parse_config(text: str) -> Config:
         max_task_bytes=_parse_limit(table, "max_task_bytes", MAX_TASK_BYTES),
         policy=parse_policy(table.get("policy", {})),
         budgets=parse_budgets(table.get("budgets", {})),
-        alerts=parse_alerts(table.get("alerts", {})),
+        alerts=alerts,
         breaker=parse_breaker(table.get("breaker", {})),
         confirm_decisions=_parse_decision_tools(table.get("confirm_decisions", [])),
         trees=parse_trees(table.get("trees", {})),
+        web=parse_web(table.get("web", {}), alerts.targets),
     )
     config = settings.with_agents(_parse_agent(name, fields) for name, fields in agents.items())
     _check_supervisors(config)
@@ -315,6 +321,7 @@ def _settings_as_table(config: Config) -> dict[str, object]:
         "alerts": dump_alerts(config.alerts),
         "breaker": dump_breaker(config.breaker),
         "trees": dump_trees(config.trees),
+        "web": dump_web(config.web),
     }
     return {**settings, **{name: table for name, table in tables.items() if table}}
 

@@ -1,0 +1,8 @@
+"""Links in alerts: each shows a person one need, and answers one request once.
+
+- `rules.py`: reads the configuration of links, and decides whether a link is valid.
+- `rows.py`: the content of a link's row. It has only a checksum of the token.
+- `service.py`: `Links` issues links, finds them, and uses each one once.
+
+The pages are in `watchroom.serving.phone`, and `watchroom.features.alerts.links` puts links into alerts.
+"""
