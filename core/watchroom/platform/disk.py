@@ -13,6 +13,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
 from watchroom.platform import Platform, detect_platform
@@ -123,8 +124,6 @@ class Folder:
         self._spares: dict[Parts, str] = {}
         """Replaced files that are kept among the scratch files, by their former place, oldest first."""
         self._spare_mode = 0
-        self._folds_case: bool | None = None
-        self._has_modes: bool | None = None
 
     def _open_scratch(self) -> int:
         """Open the scratch folder, and create it if it is missing. Beneath the root, no symlink is
@@ -218,17 +217,16 @@ class Folder:
             return None
         if not stat.S_ISREG(mode):
             return None
-        return bool(mode & stat.S_IXUSR) and self._keeps_modes()
+        return bool(mode & stat.S_IXUSR) and self._keeps_modes
 
+    @cached_property
     def _keeps_modes(self) -> bool:
-        if self._has_modes is None:
-            name = self._staged(b"", is_private=True)
-            try:
-                mode = os.stat(name, dir_fd=self._scratch_fd, follow_symlinks=False).st_mode
-                self._has_modes = not mode & stat.S_IXUSR
-            finally:
-                self._drop(name)
-        return self._has_modes
+        name = self._staged(b"", is_private=True)
+        try:
+            mode = os.stat(name, dir_fd=self._scratch_fd, follow_symlinks=False).st_mode
+            return not mode & stat.S_IXUSR
+        finally:
+            self._drop(name)
 
     def is_blocked(self, parts: Parts) -> bool:
         """Return whether a parent of ``parts`` exists and is not a folder. Raises `NotAFile` if ``parts``
@@ -253,10 +251,8 @@ class Folder:
     def other_spelling(self, parts: Parts) -> Parts | None:
         """Return the path on disk that differs from ``parts`` only in case.
 
-        None if there is none, or if the file system distinguishes case. The file system of macOS does not.
+        None if there is none. Only for file systems that do not distinguish case: see `folds_case`.
         """
-        if not self._is_case_insensitive():
-            return None
         _check_beneath(parts)
         for depth, part in enumerate(parts):
             above = parts[:depth]
@@ -267,14 +263,14 @@ class Folder:
             return None if other is None else (*above, other)
         return None
 
-    def _is_case_insensitive(self) -> bool:
-        if self._folds_case is None:
-            name = self._staged(b"", is_private=True)
-            try:
-                self._folds_case = self.platform.folds_case(self._scratch_fd, name)
-            finally:
-                self._drop(name)
-        return self._folds_case
+    @cached_property
+    def folds_case(self) -> bool:
+        """Whether the file system does not distinguish case, as on macOS."""
+        name = self._staged(b"", is_private=True)
+        try:
+            return self.platform.folds_case(self._scratch_fd, name)
+        finally:
+            self._drop(name)
 
     def write(
         self,
@@ -297,7 +293,7 @@ class Folder:
         """
         is_private = parts[0] == self._private
         with self._place(parts, make=True) as (folder, name):
-            if look is not None and not look(_read_if_there(folder, name)):
+            if look is not None and not look(read_file(folder, name)):
                 return None
             source = self._staged(data, is_private=is_private, parts=parts)
             try:
@@ -523,13 +519,6 @@ def _may_be_running(process: int) -> bool:
     except PermissionError:
         return True
     return True
-
-
-def _read_if_there(fd: int, name: str) -> bytes | None:
-    try:
-        return read_file(fd, name)
-    except FileNotFoundError:
-        return None
 
 
 def _read_if_file(fd: int, name: str) -> bytes | None:

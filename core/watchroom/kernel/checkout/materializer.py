@@ -156,7 +156,7 @@ class Materializer:
 
     def other_spelling(self, zone: Zone, path: str) -> str | None:
         """Return the existing file whose name differs from ``path`` in ``zone`` only by case. None if there
-        is none, or if the disk distinguishes case."""
+        is none. Only if the disk does not distinguish case."""
         parts = checkpoint_place(zone, path) if zone in CHECKPOINTS else place(zone, path)
         other = self.folder.other_spelling(parts)
         return None if other is None else "/".join(other)
