@@ -322,10 +322,16 @@ class Folder:
     def _staged(self, data: bytes, *, is_private: bool, parts: Parts = ()) -> str:
         """Return the name of a scratch file that contains ``data``, for the file at ``parts``."""
         self._ensure_scratch()
-        while not is_private and (name := self._take_spare(parts)) is not None:
-            if rewrite_spare(self.platform, self._scratch_fd, name, data, self._spare_mode):
-                return name
-            self._drop(name)
+        while not is_private:
+            # For a growing file, only the end must be written. If there are enough, take the oldest.
+            spare = self._spares.pop(parts, None)
+            if spare is None and len(self._spares) == _MAX_SPARES:
+                spare = self._spares.pop(next(iter(self._spares)))
+            if spare is None:
+                break
+            if rewrite_spare(self.platform, self._scratch_fd, spare, data, self._spare_mode):
+                return spare
+            self._drop(spare)
         name = self._scratch_name()
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | FILE_FLAGS
         file = os.open(name, flags, 0o600 if is_private else 0o666, dir_fd=self._scratch_fd)
@@ -339,16 +345,6 @@ class Folder:
         finally:
             os.close(file)
         return name
-
-    def _take_spare(self, parts: Parts) -> str | None:
-        """Return the replaced file of ``parts``: for a growing file, only the end must be written.
-
-        If there are enough, return the oldest replaced file of another place, else None.
-        """
-        spare = self._spares.pop(parts, None)
-        if spare is None and len(self._spares) == _MAX_SPARES:
-            spare = self._spares.pop(next(iter(self._spares)))
-        return spare
 
     def _scratch_name(self) -> str:
         return f"{_SCRATCH_PREFIX}{os.getpid():x}-{next(self._numbers):x}"

@@ -20,7 +20,7 @@ from watchroom import validation
 from watchroom.errors import WatchroomError, WorkspaceLocked
 from watchroom.kernel.background import Background
 from watchroom.kernel.checkout.cursor import Cursor
-from watchroom.kernel.checkout.derived import DerivedFiles, has_derived
+from watchroom.kernel.checkout.derived import DERIVED, DerivedFiles, has_derived
 from watchroom.kernel.checkout.edits import EDIT_TOOL, OVERWRITTEN_TOOL, edit_note
 from watchroom.kernel.checkout.host import CheckoutHost
 from watchroom.kernel.checkout.layout import (
@@ -191,11 +191,13 @@ class Materializer:
     def add(self, drafts: Sequence[Draft], appended: Sequence[Appended]) -> None:
         """Remember that this process appended ``appended``, the outcomes of ``drafts`` in the same order."""
         is_derived = False
+        new: set[int] = set()
         for draft, (row, head) in zip(drafts, appended, strict=True):
-            if row.version is not None and has_files(row.zone):
+            new.add(row.seq)
+            if row.version is not None and row.zone in ROOTS:
                 self._pending[row.seq] = _Committed(row, draft.content, head)
-                is_derived = is_derived or has_derived(row)
-        numbers = sorted({each.row.seq for each in appended})
+                is_derived = is_derived or row.zone in DERIVED
+        numbers = sorted(new)
         last = first = numbers[-1]
         # Existing rows with the same keys are not new.
         while len(numbers) > 1 and numbers[-2] == first - 1:
@@ -316,8 +318,9 @@ class Materializer:
 
     def _forget(self, done: int) -> None:
         """Forget the rows up to ``done``, because their files are written."""
-        for seq in [seq for seq in [*self._pending] if seq <= done]:
-            self._pending.pop(seq, None)
+        for seq in [*self._pending]:
+            if seq <= done:
+                self._pending.pop(seq, None)
 
     def _materialize(self, rows: Sequence[Row]) -> None:
         """Write the newest version of each path that ``rows`` changed.
@@ -325,7 +328,7 @@ class Materializer:
         Rows that break the rules of their zone are skipped: `verify` reports them.
         """
         failed: list[tuple[Row, OSError]] = []
-        for change in self._changes(_valid(rows)):
+        for change in self._changes(rows):
             if not self._host.made_edit(change.row):
                 try:
                     self._replace(change)
@@ -363,18 +366,20 @@ class Materializer:
     def _changes(self, rows: Sequence[Row]) -> Iterable[_Change]:
         changes: dict[tuple[Zone, str], _Change] = {}
         for row in rows:
+            flaw = find_row_flaw(row)
+            if flaw is not None:
+                _log.warning("row %d makes no file: it breaks the rule %s", row.seq, flaw)
+                continue
             known = changes.get((row.zone, row.path))
             if known is None:
-                head = self._head_before(row)
+                committed = self._pending.get(row.seq)
+                head = committed.head if committed is not None else self._version_before(row)
                 known = _Change(row, {head.sha256 if head else None}, (head.version or 0) if head else 0)
             known.checksums.add(row.sha256)
             changes[row.zone, row.path] = known._replace(row=row)
         return changes.values()
 
-    def _head_before(self, row: Row) -> Row | None:
-        committed = self._pending.get(row.seq)
-        if committed is not None:
-            return committed.head
+    def _version_before(self, row: Row) -> Row | None:
         return self._journal.version(row.zone, row.path, (row.version or 0) - 1)
 
     def _replace(self, change: _Change) -> None:
@@ -489,18 +494,6 @@ def _is_obstacle(error: OSError) -> bool:
     if isinstance(error, ScratchUnavailable):
         return False
     return isinstance(error, NotAFile) or error.errno in _OBSTACLES
-
-
-def _valid(rows: Iterable[Row]) -> list[Row]:
-    """Return the ``rows`` that follow the rules of their zone, so that they can become files."""
-    valid = []
-    for row in rows:
-        flaw = find_row_flaw(row)
-        if flaw is None:
-            valid.append(row)
-        else:
-            _log.warning("row %d makes no file: it breaks the rule %s", row.seq, flaw)
-    return valid
 
 
 def was_not_written(journal: Journal, row: Row) -> bool:
