@@ -10,6 +10,7 @@ import contextlib
 import errno
 import itertools
 import os
+import re
 import stat
 import time
 from collections.abc import Callable, Iterator
@@ -32,6 +33,7 @@ from watchroom.platform.files import (
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MAX_SPARES: Final = 8
 _SCRATCH_PREFIX: Final = "w"
+_SEPARATOR: Final = re.compile("[/\0]")
 _BLOCK: Final = 512
 """Bytes of a block, the unit of `st_blocks`."""
 MAX_DEPTH: Final = 512
@@ -253,7 +255,6 @@ class Folder:
 
         None if there is none. Only for file systems that do not distinguish case: see `folds_case`.
         """
-        _check_beneath(parts)
         for depth, part in enumerate(parts):
             above = parts[:depth]
             known = {name for name, _ in self._listed(above)}
@@ -457,28 +458,21 @@ class Folder:
 
     @contextlib.contextmanager
     def _place(self, parts: Parts, *, make: bool = False) -> Iterator[tuple[int, str]]:
-        """Yield a descriptor of the folder of ``parts``, and the name in it."""
-        _check_beneath(parts)
+        """Yield a descriptor of the folder of ``parts``, and the name in it. ``.`` is the folder itself."""
+        *folders, name = parts
+        if "" in parts or ".." in parts or "." in folders or _SEPARATOR.search("".join(parts)):
+            raise OutsideFolder(parts)
         fd = self._root_fd
         try:
-            for part in parts[:-1]:
+            for part in folders:
                 below = _step(fd, part, make=make)
                 if fd != self._root_fd:
                     os.close(fd)
                 fd = below
-            yield fd, parts[-1]
+            yield fd, name
         finally:
             if fd != self._root_fd:
                 os.close(fd)
-
-
-def _check_beneath(parts: Parts) -> None:
-    """Raise `OutsideFolder` unless each of ``parts`` is the name of an entry. The last can be ``.``, the
-    folder itself."""
-    for number, part in enumerate(parts, start=1):
-        is_folder_itself = part == "." and number == len(parts)
-        if part in ("", "..") or "/" in part or "\0" in part or (part == "." and not is_folder_itself):
-            raise OutsideFolder(parts)
 
 
 def _step(fd: int, part: str, *, make: bool) -> int:
