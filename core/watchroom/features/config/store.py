@@ -12,7 +12,7 @@ from watchroom.features.config.registry import Registry
 from watchroom.kernel.background import Background
 from watchroom.kernel.call_context import CallContext, Seen
 from watchroom.kernel.checkout.host import CheckoutHost
-from watchroom.kernel.checkout.layout import is_edited
+from watchroom.kernel.checkout.layout import EDITED
 from watchroom.kernel.checkout.materializer import Materializer
 from watchroom.kernel.commit import GroupCommit
 from watchroom.kernel.journal import Journal
@@ -95,7 +95,7 @@ class Store:
         """
         zone, path = draft.zone, draft.path
         if self.checkout.folder.folds_case and draft.content is not None:
-            is_shown = is_edited(zone) or zone in DOCUMENTS
+            is_shown = zone in EDITED or zone in DOCUMENTS
             if is_shown and self.checkout.other_spelling(zone, path) is not None:
                 raise InvalidPath(given=path, rule="other_case")
         if zone != "private":

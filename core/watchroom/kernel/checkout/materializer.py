@@ -26,11 +26,10 @@ from watchroom.kernel.checkout.host import CheckoutHost
 from watchroom.kernel.checkout.layout import (
     CHECKPOINTS,
     CONTROL,
+    EDITED,
     ROOTS,
     VERSIONED,
     checkpoint_place,
-    has_files,
-    is_edited,
     place,
 )
 from watchroom.kernel.checkout.rendering import verified_content
@@ -225,7 +224,7 @@ class Materializer:
     def check(self, drafts: Sequence[Draft]) -> None:
         """Raise `WorkspaceLocked` if ``drafts`` have files, and another process still holds the cursor since
         an earlier commit timed out."""
-        if self._is_held_up and any(isinstance(each, Write) and has_files(each.zone) for each in drafts):
+        if self._is_held_up and any(isinstance(each, Write) and each.zone in ROOTS for each in drafts):
             with self._cursor.hold_again():
                 self._catch_up(self._journal.last_seq())
                 self._is_held_up = False
@@ -309,7 +308,7 @@ class Materializer:
         else:
             # Some of the rows are from other processes.
             while rows := self._journal.rows(done, limit=_CHUNK):
-                self._materialize([row for row in rows if row.version is not None and has_files(row.zone)])
+                self._materialize([row for row in rows if row.version is not None and row.zone in ROOTS])
                 if self._journal.is_shared:
                     self._revert_edits([row for row in rows if row.tool == REVERT])
                 done = rows[-1].seq
@@ -347,7 +346,7 @@ class Materializer:
             edit = reverted_edit(self._journal, revert, self.counts)
             if edit is None or not self._host.made_edit(edit) or checkout_of(revert) == self._host.id:
                 continue
-            if not has_files(edit.zone) or find_edit_flaw(edit.zone, edit.path) is not None:
+            if edit.zone not in ROOTS or find_edit_flaw(edit.zone, edit.path) is not None:
                 continue
             head = self._journal.head(edit.zone, edit.path)
             try:
@@ -411,7 +410,7 @@ class Materializer:
         if data is None:
             return
         replaced = self.folder.write(
-            parts, data, look=look if is_edited(row.zone) else None, executable=executable
+            parts, data, look=look if row.zone in EDITED else None, executable=executable
         )
         if shown and replaced is not None and replaced != shown[0]:
             # Somebody wrote the file in the instant between the check and the replacement.
@@ -427,7 +426,7 @@ class Materializer:
     def _keep_edit(self, change: _Change, data: bytes | None) -> None:
         """Record ``data`` as a row if it is an external edit that the journal lacks."""
         row = change.row
-        if data is None or not is_edited(row.zone) or validation.sha256(data) in change.checksums:
+        if data is None or row.zone not in EDITED or validation.sha256(data) in change.checksums:
             return
         if not self.is_kept(row.zone, row.path, data):
             detail = self._host.edit_detail()
@@ -471,7 +470,7 @@ class Materializer:
             notes.append(
                 Note(SYSTEM, LAY_OUT_TOOL, row.zone, row.path, "failed", "not_laid_out", detail=detail)
             )
-            if _is_obstacle(error) and row.version is not None and is_edited(row.zone):
+            if _is_obstacle(error) and row.version is not None and row.zone in EDITED:
                 notes.append(
                     Note(
                         OUTSIDE,
