@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from threading import Lock
 from typing import Final, NamedTuple, Protocol
 
@@ -59,16 +60,14 @@ class RowConsumer(Protocol):
         ...
 
 
+@dataclass(slots=True, eq=False)
 class _Ticket:
     """A draft and its outcome, None until it is committed. A thread that does not lead sleeps on ``wake``
     until its draft is committed, or until it must lead."""
 
-    __slots__ = ("draft", "outcome", "wake")
-
-    def __init__(self, draft: Draft) -> None:
-        self.draft = draft
-        self.outcome: Appended | BaseException | None = None
-        self.wake: Lock | None = None
+    draft: Draft
+    outcome: Appended | BaseException | None = None
+    wake: Lock | None = None
 
     def rouse(self) -> None:
         if self.wake is not None and self.wake.locked():
