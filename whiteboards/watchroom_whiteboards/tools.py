@@ -277,5 +277,5 @@ def _wait(seconds: float | None) -> float:
 def _last_seen(context: ToolContext, board: str) -> int:
     """Return the newest version of ``board`` that the caller saw, in this process or earlier; 0 if there is
     none."""
-    seen = context.seen.find("board", board)
+    seen = context.seen.get(("board", board))
     return context.zones.boards.last_seen(context.call, board) if seen is None else seen

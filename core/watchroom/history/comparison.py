@@ -16,7 +16,7 @@ from watchroom.features.overview.reads import (
     read_pair_texts,
 )
 from watchroom.features.trees.rows import REPO
-from watchroom.kernel.checkout.layout import document_place, has_files, place
+from watchroom.kernel.checkout.layout import ROOTS, document_place, place
 from watchroom.kernel.journal import ChangedPath, Journal
 from watchroom.kernel.rules.details import size_without_text
 from watchroom.kernel.rules.file_versions import is_executable, unescape_path
@@ -146,7 +146,7 @@ def _file_name(row: Row, *, has_trees: bool) -> bytes:
         return unescape_path(row.path if has_trees else row.path.partition("/")[2])
     if row.zone in DOCUMENTS:
         return "/".join(document_place(row.zone, row.path)).encode()
-    if has_files(row.zone):
+    if row.zone in ROOTS:
         return "/".join(place(row.zone, row.path)).encode()
     return b"tasks/" + unescape_path(row.path) if row.zone == "file" else f"{row.zone}/{row.path}".encode()
 

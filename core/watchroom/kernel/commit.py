@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from threading import Lock
 from typing import Final, NamedTuple, Protocol
 
@@ -59,32 +60,18 @@ class RowConsumer(Protocol):
         ...
 
 
+@dataclass(slots=True, eq=False)
 class _Ticket:
-    """A draft and its outcome. A thread that does not lead sleeps on ``wake`` until its draft is committed,
-    or until it must lead."""
+    """A draft and its outcome, None until it is committed. A thread that does not lead sleeps on ``wake``
+    until its draft is committed, or until it must lead."""
 
-    __slots__ = ("appended", "draft", "error", "wake")
-
-    def __init__(self, draft: Draft) -> None:
-        self.draft = draft
-        self.appended: Appended | None = None
-        self.error: BaseException | None = None
-        self.wake: Lock | None = None
-
-    @property
-    def is_done(self) -> bool:
-        return self.appended is not None or self.error is not None
+    draft: Draft
+    outcome: Appended | BaseException | None = None
+    wake: Lock | None = None
 
     def rouse(self) -> None:
         if self.wake is not None and self.wake.locked():
             self.wake.release()
-
-    def result(self) -> Appended:
-        if self.error is not None:
-            raise self.error
-        if self.appended is None:
-            raise RuntimeError("a ticket has no result yet")
-        return self.appended
 
 
 class GroupCommit:
@@ -131,7 +118,7 @@ class GroupCommit:
         """
         if self._consumer is not None:
             self._consumer.check([draft])
-        ticket = _Ticket(self._prepared(draft))
+        ticket = _Ticket(self.sign(_storable(draft)))
         wake: Lock | None = None
         with self._queue:
             if self._has_leader:
@@ -143,7 +130,9 @@ class GroupCommit:
             self._lead(ticket)
         else:
             self._wait(ticket, wake)
-        return ticket.result()
+        if not isinstance(ticket.outcome, Appended):
+            raise ticket.outcome or RuntimeError("a ticket has no outcome yet")
+        return ticket.outcome
 
     def commit_all(self, drafts: Sequence[Draft], *, all_or_nothing: bool = False) -> list[Appended]:
         """Commit ``drafts`` in one transaction. Return their outcomes in the same order.
@@ -155,9 +144,10 @@ class GroupCommit:
             return []
         if self._consumer is not None:
             self._consumer.check(drafts)
-        given = [self._prepared(draft) for draft in drafts]
+        given = [self.sign(_storable(draft)) for draft in drafts]
         appended = self._append(given, all_or_nothing=all_or_nothing)
-        self._materialize(appended)
+        if self._consumer is not None:
+            self._consumer.materialize(appended)
         self._background.report_append()
         return appended
 
@@ -211,24 +201,17 @@ class GroupCommit:
         while len(self._notes) > max_left:
             notes = self._taken(self._notes)
             self._append_tickets(notes)
-            errors = [note.error for note in notes if isinstance(note.error, _BATCH_ERRORS)]
+            errors = [note.outcome for note in notes if isinstance(note.outcome, _BATCH_ERRORS)]
             self._keep(notes)
             if errors:
                 return errors[0]
         return None
 
-    def _prepared(self, draft: Draft) -> Draft:
-        return self.sign(_storable(draft))
-
-    def _materialize(self, appended: Sequence[Appended]) -> None:
-        if self._consumer is not None and appended:
-            self._consumer.materialize(appended)
-
     def _wait(self, ticket: _Ticket, wake: Lock) -> None:
         """Sleep until another thread has committed the ticket, or lead."""
         try:
             wake.acquire()
-            if not ticket.is_done:
+            if ticket.outcome is None:
                 self._lead(ticket)
         except BaseException:
             self._abandon(ticket)
@@ -236,7 +219,7 @@ class GroupCommit:
 
     def _lead(self, mine: _Ticket) -> None:
         """Commit for all waiting threads, let the next thread lead, then write the files."""
-        batch = self._taken(self._waiting)
+        batch = self._taken(self._waiting) if self._waiting else []
         if mine not in batch:
             batch.insert(0, mine)
         try:
@@ -244,11 +227,13 @@ class GroupCommit:
         finally:
             self._hand_over()
             try:
-                self._materialize([ticket.appended for ticket in batch if ticket.appended])
+                if self._consumer is not None:
+                    appended = [each.outcome for each in batch if isinstance(each.outcome, Appended)]
+                    self._consumer.materialize(appended)
             finally:
                 for ticket in batch:
-                    if not ticket.is_done:
-                        ticket.error = JournalError(reason="the thread that led was interrupted")
+                    if ticket.outcome is None:
+                        ticket.outcome = JournalError(reason="the thread that led was interrupted")
                     if ticket is not mine:
                         ticket.rouse()
                 self._background.report_append()
@@ -256,6 +241,9 @@ class GroupCommit:
     def _append_batch(self, batch: list[_Ticket]) -> None:
         """Append ``batch`` and the waiting notes. No error is raised."""
         with self._flushing:
+            if not self._notes:
+                self._append_tickets(batch)
+                return
             self._append_notes(_MAX_BATCH)
             notes = self._taken(self._notes)
             self._append_tickets([*notes, *batch])
@@ -270,25 +258,25 @@ class GroupCommit:
         except _BATCH_ERRORS as error:
             # Do not try the drafts one by one: each would wait as long, and rows could be appended twice.
             for ticket in batch:
-                ticket.error = error
+                ticket.outcome = error
         except Exception as error:  # noqa: BLE001  # it is raised where the ticket is read
             if len(batch) == 1:
-                batch[0].error = error
+                batch[0].outcome = error
                 return
             # One bad draft must not prevent the others.
             for ticket in batch:
                 self._append_tickets([ticket])
         else:
             for ticket, result in zip(batch, appended, strict=True):
-                ticket.appended = result
+                ticket.outcome = result
             self._record(drafts, appended)
 
     def _keep(self, notes: Sequence[_Ticket]) -> None:
         """Keep the ``notes`` that were not appended because the server is unreachable."""
-        kept = [note for note in notes if isinstance(note.error, JournalUnreachable)]
+        kept = [note for note in notes if isinstance(note.outcome, JournalUnreachable)]
         with self._queue:
             for note in reversed(kept[: max(0, _MAX_NOTES - len(self._notes))]):
-                note.error = None
+                note.outcome = None
                 self._notes.appendleft(note)
         if kept:
             self._background.schedule("notes", self.flush)

@@ -10,9 +10,11 @@ import contextlib
 import errno
 import itertools
 import os
+import re
 import stat
 import time
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
 from watchroom.platform import Platform, detect_platform
@@ -31,6 +33,7 @@ from watchroom.platform.files import (
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MAX_SPARES: Final = 8
 _SCRATCH_PREFIX: Final = "w"
+_SEPARATOR: Final = re.compile("[/\0]")
 _BLOCK: Final = 512
 """Bytes of a block, the unit of `st_blocks`."""
 MAX_DEPTH: Final = 512
@@ -123,8 +126,6 @@ class Folder:
         self._spares: dict[Parts, str] = {}
         """Replaced files that are kept among the scratch files, by their former place, oldest first."""
         self._spare_mode = 0
-        self._folds_case: bool | None = None
-        self._has_modes: bool | None = None
 
     def _open_scratch(self) -> int:
         """Open the scratch folder, and create it if it is missing. Beneath the root, no symlink is
@@ -218,17 +219,16 @@ class Folder:
             return None
         if not stat.S_ISREG(mode):
             return None
-        return bool(mode & stat.S_IXUSR) and self._keeps_modes()
+        return bool(mode & stat.S_IXUSR) and self._keeps_modes
 
+    @cached_property
     def _keeps_modes(self) -> bool:
-        if self._has_modes is None:
-            name = self._staged(b"", is_private=True)
-            try:
-                mode = os.stat(name, dir_fd=self._scratch_fd, follow_symlinks=False).st_mode
-                self._has_modes = not mode & stat.S_IXUSR
-            finally:
-                self._drop(name)
-        return self._has_modes
+        name = self._staged(b"", is_private=True)
+        try:
+            mode = os.stat(name, dir_fd=self._scratch_fd, follow_symlinks=False).st_mode
+            return not mode & stat.S_IXUSR
+        finally:
+            self._drop(name)
 
     def is_blocked(self, parts: Parts) -> bool:
         """Return whether a parent of ``parts`` exists and is not a folder. Raises `NotAFile` if ``parts``
@@ -253,11 +253,8 @@ class Folder:
     def other_spelling(self, parts: Parts) -> Parts | None:
         """Return the path on disk that differs from ``parts`` only in case.
 
-        None if there is none, or if the file system distinguishes case. The file system of macOS does not.
+        None if there is none. Only for file systems that do not distinguish case: see `folds_case`.
         """
-        if not self._is_case_insensitive():
-            return None
-        _check_beneath(parts)
         for depth, part in enumerate(parts):
             above = parts[:depth]
             known = {name for name, _ in self._listed(above)}
@@ -267,14 +264,14 @@ class Folder:
             return None if other is None else (*above, other)
         return None
 
-    def _is_case_insensitive(self) -> bool:
-        if self._folds_case is None:
-            name = self._staged(b"", is_private=True)
-            try:
-                self._folds_case = self.platform.folds_case(self._scratch_fd, name)
-            finally:
-                self._drop(name)
-        return self._folds_case
+    @cached_property
+    def folds_case(self) -> bool:
+        """Whether the file system does not distinguish case, as on macOS."""
+        name = self._staged(b"", is_private=True)
+        try:
+            return self.platform.folds_case(self._scratch_fd, name)
+        finally:
+            self._drop(name)
 
     def write(
         self,
@@ -297,7 +294,7 @@ class Folder:
         """
         is_private = parts[0] == self._private
         with self._place(parts, make=True) as (folder, name):
-            if look is not None and not look(_read_if_there(folder, name)):
+            if look is not None and not look(read_file(folder, name)):
                 return None
             source = self._staged(data, is_private=is_private, parts=parts)
             try:
@@ -326,10 +323,16 @@ class Folder:
     def _staged(self, data: bytes, *, is_private: bool, parts: Parts = ()) -> str:
         """Return the name of a scratch file that contains ``data``, for the file at ``parts``."""
         self._ensure_scratch()
-        while not is_private and (name := self._take_spare(parts)) is not None:
-            if rewrite_spare(self.platform, self._scratch_fd, name, data, self._spare_mode):
-                return name
-            self._drop(name)
+        while not is_private:
+            # For a growing file, only the end must be written. If there are enough, take the oldest.
+            spare = self._spares.pop(parts, None)
+            if spare is None and len(self._spares) == _MAX_SPARES:
+                spare = self._spares.pop(next(iter(self._spares)))
+            if spare is None:
+                break
+            if rewrite_spare(self.platform, self._scratch_fd, spare, data, self._spare_mode):
+                return spare
+            self._drop(spare)
         name = self._scratch_name()
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | FILE_FLAGS
         file = os.open(name, flags, 0o600 if is_private else 0o666, dir_fd=self._scratch_fd)
@@ -343,16 +346,6 @@ class Folder:
         finally:
             os.close(file)
         return name
-
-    def _take_spare(self, parts: Parts) -> str | None:
-        """Return the replaced file of ``parts``: for a growing file, only the end must be written.
-
-        If there are enough, return the oldest replaced file of another place, else None.
-        """
-        spare = self._spares.pop(parts, None)
-        if spare is None and len(self._spares) == _MAX_SPARES:
-            spare = self._spares.pop(next(iter(self._spares)))
-        return spare
 
     def _scratch_name(self) -> str:
         return f"{_SCRATCH_PREFIX}{os.getpid():x}-{next(self._numbers):x}"
@@ -465,28 +458,21 @@ class Folder:
 
     @contextlib.contextmanager
     def _place(self, parts: Parts, *, make: bool = False) -> Iterator[tuple[int, str]]:
-        """Yield a descriptor of the folder of ``parts``, and the name in it."""
-        _check_beneath(parts)
+        """Yield a descriptor of the folder of ``parts``, and the name in it. ``.`` is the folder itself."""
+        *folders, name = parts
+        if "" in parts or ".." in parts or "." in folders or _SEPARATOR.search("".join(parts)):
+            raise OutsideFolder(parts)
         fd = self._root_fd
         try:
-            for part in parts[:-1]:
+            for part in folders:
                 below = _step(fd, part, make=make)
                 if fd != self._root_fd:
                     os.close(fd)
                 fd = below
-            yield fd, parts[-1]
+            yield fd, name
         finally:
             if fd != self._root_fd:
                 os.close(fd)
-
-
-def _check_beneath(parts: Parts) -> None:
-    """Raise `OutsideFolder` unless each of ``parts`` is the name of an entry. The last can be ``.``, the
-    folder itself."""
-    for number, part in enumerate(parts, start=1):
-        is_folder_itself = part == "." and number == len(parts)
-        if part in ("", "..") or "/" in part or "\0" in part or (part == "." and not is_folder_itself):
-            raise OutsideFolder(parts)
 
 
 def _step(fd: int, part: str, *, make: bool) -> int:
@@ -523,13 +509,6 @@ def _may_be_running(process: int) -> bool:
     except PermissionError:
         return True
     return True
-
-
-def _read_if_there(fd: int, name: str) -> bytes | None:
-    try:
-        return read_file(fd, name)
-    except FileNotFoundError:
-        return None
 
 
 def _read_if_file(fd: int, name: str) -> bytes | None:

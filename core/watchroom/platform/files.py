@@ -79,10 +79,7 @@ def replace_file(
         except OSError:
             platform.exchange(source_fd, source, target_fd, target)
             raise
-    try:
-        previous = read_file(target_fd, target)
-    except FileNotFoundError:
-        previous = None
+    previous = read_file(target_fd, target)
     os.replace(source, target, src_dir_fd=source_fd, dst_dir_fd=target_fd)
     return previous, False
 
@@ -132,10 +129,15 @@ def _count_same(file: int, data: bytes) -> int:
     return same
 
 
-def read_file(fd: int, name: str, limit: int | None = None) -> bytes:
-    """Return the bytes of the regular file ``name`` in the folder ``fd``, at most ``limit`` + 1. Raises
-    `NotAFile`."""
-    file, known = open_regular(fd, name)
+def read_file(fd: int, name: str, limit: int | None = None) -> bytes | None:
+    """Return the bytes of the regular file ``name`` in the folder ``fd``, at most ``limit`` + 1.
+
+    None if there is no file. Raises `NotAFile`.
+    """
+    try:
+        file, known = open_regular(fd, name)
+    except FileNotFoundError:
+        return None
     try:
         return read_opened(file, known.st_size, limit)
     finally:

@@ -42,37 +42,31 @@ class ProcessLock:
         Raises `WorkspaceLocked` with the name of the holder after the timeout. Raises `LocksUnsupported` if
         the file system has no locks, and FileNotFoundError if the file's folder was removed.
         """
-        self._acquire(seconds)
-        while not self._is_in_place():
-            self._reopen()
-            self._acquire(seconds)
-
-    def _acquire(self, seconds: float) -> None:
         if self._waiter is None or not self._waiter.resume():
             self._waiter = None
-            if self._try_acquire():
+            if self.try_acquire():
                 return
             self._waiter = _LockWaiter(self._fd, self._platform)
         if not self._waiter.wait(seconds):
             # Keep the waiter, so that the next call keeps this place in the kernel's queue.
             raise WorkspaceLocked(seconds=round(seconds), holder=self.holder())
         self._waiter = None
+        if not self._is_in_place():
+            self._reopen()
+            self.acquire(seconds)
 
     def try_acquire(self) -> bool:
         """Take the lock if it is free. Returns whether it was taken. Raises the errors of `acquire`."""
-        while self._try_acquire():
-            if self._is_in_place():
-                return True
-            self._reopen()
-        return False
-
-    def _try_acquire(self) -> bool:
         try:
-            return self._platform.try_lock(self._fd)
+            while self._platform.try_lock(self._fd):
+                if self._is_in_place():
+                    return True
+                self._reopen()
         except OSError as error:
             if error.errno in _NO_LOCKS:
                 raise LocksUnsupported(path=self._path, reason=error.strerror) from error
             raise
+        return False
 
     def _is_in_place(self) -> bool:
         """Return whether the open file is still at its path."""

@@ -37,10 +37,10 @@ def declare_tools(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_tools(args: Namespace, texts: Catalogue) -> int:
-    from watchroom.features.calls.tool_registry import all_tools
+    from watchroom.features.calls.tool_registry import tools_for
     from watchroom.kernel.tools.schemas import build_definition
 
-    tools = [tool for tool in all_tools().values() if tool.is_for(human=False)]
+    tools = [*tools_for(human=False).values()]
     known = {tool.toolset for tool in tools}
     wanted = known if args.toolsets is None else set(args.toolsets.split(","))
     if unknown := wanted - known:

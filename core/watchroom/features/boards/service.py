@@ -13,7 +13,7 @@ from watchroom.features.config.store import Store
 from watchroom.features.files.rows import FileVersion
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal.topics import section_written_by
-from watchroom.model import Row, Write
+from watchroom.model import UNCHECKED, Row, Write
 
 _MAX_SECTION_CHARACTERS: Final = 200
 """Maximum characters of a section's name in the paths of reads. A longer name is cut."""
@@ -57,7 +57,9 @@ class Boards:
     def find_overwritten(self, row: Row) -> Row | None:
         """Return the version that ``row`` replaced without a version check; None if it was checked, or if
         ``row`` is the first version."""
-        return self._store.written_over(row)
+        if row.base != UNCHECKED or not row.version:
+            return None
+        return self._store.journal.version("board", row.path, row.version - 1)
 
     def note_reading(
         self, call: CallContext, board: str, version: int, *, section: str = "", is_current: bool

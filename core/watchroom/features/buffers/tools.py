@@ -203,6 +203,7 @@ def buffer_tool(actor: str, buffer: str, kind: BufferTool) -> AnyTool:
     return Tool(
         name,
         "buffer",
+        "buffer",
         editing.params,
         BufferEditResult,
         editing.annotations,

@@ -33,7 +33,9 @@ class CallPolicy:
         For the flush of a buffer, return the stricter decision of the flush and the tool with the same
         effect. ``now``: nanoseconds since the epoch, default the current time. Raise `JournalError`.
         """
-        return self._decide(tool, arguments, now=now)[0]
+        if not self._context.zones.policy.applies_to(self._context.actor):
+            return PolicyDecision()
+        return self._decide(tool, arguments, now)[0]
 
     def check(self, call: CallContext, arguments: Mapping[str, Json], *, is_approved: bool) -> None:
         """Check that the policy permits ``call``, and record the decision of a rule under test.
@@ -41,25 +43,20 @@ class CallPolicy:
         Raise `PolicyDenied` if the policy denies the call. Raise `PolicyApprovalRequired` if the policy
         requires a person's approval and ``is_approved`` is False.
         """
-        tool = call.tool
-        decision, effect = self._decide(tool, arguments, call=call)
-        self._context.zones.policy.record_test(call, effect.tool, effect.subject, decision)
+        zones, tool = self._context.zones, call.tool
+        if not zones.registry.current(call).policy.applies_to(call.actor):
+            return
+        decision, effect = self._decide(tool, arguments)
+        zones.policy.record_test(call, effect.tool, effect.subject, decision)
         if decision.verdict == "deny":
             raise PolicyDenied(tool=tool, number=decision.label)
         if decision.verdict == "ask" and not is_approved:
             raise PolicyApprovalRequired(tool=tool, number=decision.label)
 
     def _decide(
-        self,
-        tool: str,
-        arguments: Mapping[str, Json],
-        *,
-        now: int | None = None,
-        call: CallContext | None = None,
+        self, tool: str, arguments: Mapping[str, Json], now: int | None = None
     ) -> tuple[PolicyDecision, _Effect]:
         zones, actor = self._context.zones, self._context.actor
-        if not zones.policy.applies_to(actor, call):
-            return PolicyDecision(), _Effect(tool, PolicySubject())
         effect = _Effect(tool, policy_subject(arguments))
         decision = zones.policy.decide(actor, *effect, now)
         # A decision without checks means that no rule applies to the caller.

@@ -76,6 +76,12 @@ def all_tools() -> Mapping[str, AnyTool]:
     return found
 
 
+@cache
+def tools_for(*, human: bool) -> Mapping[str, AnyTool]:
+    """Return the tools of `all_tools` that people (``human``) or agents may use."""
+    return {name: tool for name, tool in all_tools().items() if tool.is_for(human=human)}
+
+
 def all_toolsets() -> list[ToolsetName]:
     """Return the names of all toolsets, in the order of their tools."""
     return list(dict.fromkeys(tool.toolset for tool in all_tools().values()))
@@ -112,8 +118,8 @@ class ToolRegistry:
         wanted = None if toolsets is None else set(toolsets)
         found = [
             tool
-            for tool in all_tools().values()
-            if tool.is_for(human=self._is_human) and (wanted is None or tool.toolset in wanted)
+            for tool in tools_for(human=self._is_human).values()
+            if wanted is None or tool.toolset in wanted
         ]
         if self._is_human:
             rule = self._find_bound()
@@ -152,6 +158,17 @@ class ToolRegistry:
         for agents only, and `PeopleOnly` if it is for people only. Raise `MayNotDecide` if a person has
         read-only access.
         """
+        tool = tools_for(human=self._is_human).get(name)
+        if tool is None:
+            tool = self._require_other(name, repeated=repeated)
+        if self._is_human and not tool.annotations.reads_only:
+            rule = self._find_bound()
+            if rule:
+                raise MayNotDecide(person=self._context.actor, tool=name, rule=rule)
+        return tool
+
+    def _require_other(self, name: str, *, repeated: bool) -> AnyTool:
+        """Return the tool ``name`` of an open buffer. Otherwise raise the errors of `require`."""
         tool = self.find(name, repeated=repeated)
         if tool is None and not self._is_human and (of_buffer := parse_tool_name(name)):
             names = self._context.zones.buffers.open_names(self._context.actor)
@@ -163,10 +180,6 @@ class ToolRegistry:
             raise UnknownTool(tool=validation.escape_unstorable(name, 100), known=known)
         if not tool.is_for(human=self._is_human):
             raise PermissionDenied(owner="agents") if self._is_human else PeopleOnly(tool=name)
-        if self._is_human and not tool.annotations.reads_only:
-            rule = self._find_bound()
-            if rule:
-                raise MayNotDecide(person=self._context.actor, tool=name, rule=rule)
         return tool
 
     def _find_bound(self) -> str:

@@ -245,7 +245,7 @@ class Toolbox:
         parsed: Mapping[str, Json] = {"content": arguments} if isinstance(arguments, str) else {}
         try:
             tool = self.registry.require(call.tool, repeated=again)
-            parsed = self._parse(tool, arguments)
+            parsed = arguments if isinstance(arguments, Mapping) else self._parse(tool, arguments)
             params = self._validate(tool, parsed)
             if again and (earlier := self._find_earlier_row(tool, call.id)) is not None:
                 return self._replay(tool, call, params, earlier).to_dict()
@@ -262,18 +262,16 @@ class Toolbox:
         except OSError as error:
             return self._refuse(call, parsed, _to_disk_failed(error))
 
-    def _parse(self, tool: AnyTool, arguments: Mapping[str, Json] | str) -> Mapping[str, Json]:
-        if isinstance(arguments, str):
-            try:
-                arguments = json.loads(arguments)
-            except (ValueError, RecursionError) as error:
-                problem = self.texts(
-                    "arguments.not_json", problem=validation.escape_unstorable(str(error), 200)
-                )
-                raise InvalidArguments(tool=tool.name, problems=problem) from error
-        if not isinstance(arguments, Mapping):
+    def _parse(self, tool: AnyTool, arguments: str) -> Mapping[str, Json]:
+        # Callers in other languages can pass other types than the annotations allow.
+        try:
+            parsed = json.loads(arguments) if isinstance(arguments, str) else None  # type: ignore[redundant-expr]
+        except (ValueError, RecursionError) as error:
+            problem = self.texts("arguments.not_json", problem=validation.escape_unstorable(str(error), 200))
+            raise InvalidArguments(tool=tool.name, problems=problem) from error
+        if not isinstance(parsed, Mapping):
             raise InvalidArguments(tool=tool.name, problems=self.texts("arguments.not_an_object"))
-        return arguments
+        return parsed
 
     def _validate(self, tool: AnyTool, parsed: Mapping[str, Json]) -> ParamsModel:
         try:
@@ -294,10 +292,7 @@ class Toolbox:
         if not tool.read_tool or getattr(params, "expected_version", None) is not None:
             return None
         path = str(getattr(params, tool.path_params[0]))
-        if (
-            self._context.seen.find(tool.zone, path) is not None
-            or validation.find_path_flaw(path) is not None
-        ):
+        if (tool.zone, path) in self._context.seen or validation.find_path_flaw(path) is not None:
             return None
         return tool.zone, path, self.actor, tool.read_tool
 

@@ -98,7 +98,8 @@ class Registry:
 
         ``config``, ``settings``: the rows at `HEADS`, None for a path without versions.
         """
-        number, signed = (((head.version or 0) if head else 0) for head in (config, settings))
+        number = (config.version or 0) if config else 0
+        signed = (settings.version or 0) if settings else 0
         found = self._newest
         if (number, signed) != (found.number, found.signed):
             written = found.written if number == found.number else self._read_valid(number)

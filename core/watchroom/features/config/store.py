@@ -12,13 +12,13 @@ from watchroom.features.config.registry import Registry
 from watchroom.kernel.background import Background
 from watchroom.kernel.call_context import CallContext, Seen
 from watchroom.kernel.checkout.host import CheckoutHost
-from watchroom.kernel.checkout.layout import is_edited
+from watchroom.kernel.checkout.layout import EDITED
 from watchroom.kernel.checkout.materializer import Materializer
 from watchroom.kernel.commit import GroupCommit
 from watchroom.kernel.journal import Journal
 from watchroom.kernel.rules.file_versions import EXECUTABLE, blob_of, is_executable
 from watchroom.kernel.zones import DOCUMENTS, ZONES
-from watchroom.model import UNCHECKED, Appended, Row, Write, Zone
+from watchroom.model import Appended, Row, Write, Zone
 from watchroom.platform.files import NotAFile
 
 
@@ -94,9 +94,10 @@ class Store:
         - OSError: the disk cannot be read.
         """
         zone, path = draft.zone, draft.path
-        is_shown = draft.content is not None and (is_edited(zone) or zone in DOCUMENTS)
-        if is_shown and self.checkout.other_spelling(zone, path) is not None:
-            raise InvalidPath(given=path, rule="other_case")
+        if self.checkout.folder.folds_case and draft.content is not None:
+            is_shown = zone in EDITED or zone in DOCUMENTS
+            if is_shown and self.checkout.other_spelling(zone, path) is not None:
+                raise InvalidPath(given=path, rule="other_case")
         if zone != "private":
             return
         try:
@@ -153,29 +154,20 @@ class Store:
         batch."""
         self.commits.note(call.note(zone, path, base=version, durable=False))
 
-    def check_path(self, zone: Zone, path: str, name: str) -> None:
-        """Raise `InvalidPath` if ``name`` is not valid. It is the name that agents use for ``path`` in
-        ``zone``.
+    def check_path(self, zone: Zone, path: str, name: str | None = None) -> str:
+        """Return ``path`` in ``zone``. Raise `InvalidPath` if its name is not valid. ``name``: the name that
+        agents use for it, default the path.
 
         A path with versions stays valid, because earlier releases and other versions of Unicode allowed more
         names.
         """
+        name = path if name is None else name
         try:
             validation.check_path(name)
         except InvalidPath:
             if validation.find_path_flaw(name) is not None or self.journal.head(zone, path) is None:
                 raise
-
-    def layout_failure(self, row: Row) -> str:
-        """Return the reason why this process could not write the file of ``row`` at its commit; empty if the
-        write did not fail."""
-        return self.checkout.layout_failure(row)
-
-    def written_over(self, row: Row) -> Row | None:
-        """Return the version that ``row`` replaced without a version check; None if there is none."""
-        if row.base != UNCHECKED or not row.version:
-            return None
-        return self.journal.version(row.zone, row.path, row.version - 1)
+        return path
 
     def last_seen(
         self, call: CallContext, zone: Zone, path: str, read_tool: str, *, partial: Collection[str] = ()

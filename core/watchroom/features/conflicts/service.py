@@ -88,7 +88,7 @@ class Conflicts:
         if zone in self._writers:
             row, head = self._writers[zone](draft)
         else:
-            self._store.check_path(zone, path, path)
+            self._store.check_path(zone, path)
             row, head = self._store.write(draft)
         if row.outcome == "conflict":
             raise VersionConflict(row, head, self._store.content(head) if head else None, content)

@@ -57,7 +57,7 @@ class SharedFiles:
         Return the version's row. Raise `VersionConflict`, `InvalidPath`, `NotText`, `TooLarge`,
         `PathBlocked`.
         """
-        self._check(path)
+        self._store.check_path("collab", path)
         validation.encode_text(content)
         row, head = self._store.write(call.write("collab", path, content, message, expected, detail))
         if row.outcome == "conflict":
@@ -67,22 +67,24 @@ class SharedFiles:
     def find_overwritten(self, row: Row) -> Row | None:
         """Return the version that ``row`` replaced without a version check; None if it was checked, or if
         ``row`` is the first version."""
-        return self._store.written_over(row)
+        if row.base != UNCHECKED or not row.version:
+            return None
+        return self._store.journal.version("collab", row.path, row.version - 1)
 
     def find_disk_error(self, row: Row) -> str:
         """Return the reason why the file of the version ``row`` was not written to disk; empty if it was
         written."""
-        return self._store.layout_failure(row)
+        return self._store.checkout.layout_failure(row)
 
     def current(self, path: str) -> Row | None:
         """Return the row of the current version of ``path``; None if the file never existed. The read is not
         recorded. Raise `InvalidPath`."""
-        return self._store.journal.head("collab", self._check(path))
+        return self._store.journal.head("collab", self._store.check_path("collab", path))
 
     def read(self, call: CallContext, path: str, version: int | None = None) -> FileVersion:
         """Return the current version of ``path``, or an earlier ``version``. The read is recorded. Raise
         `InvalidPath`, `NotFound`, `VersionNotFound`."""
-        head, text = self._store.live_text("collab", self._check(path))
+        head, text = self._store.live_text("collab", self._store.check_path("collab", path))
         row = head
         if version is not None and version != head.version:
             row = self._earlier(head, version)
@@ -102,7 +104,7 @@ class SharedFiles:
     def history(self, call: CallContext, path: str, *, limit: int | None = None) -> list[Row]:
         """Return all versions of ``path``, or the newest ``limit``, oldest first. The read is recorded. Raise
         `InvalidPath`, `NotFound`."""
-        head = self._store.live_head("collab", self._check(path))
+        head = self._store.live_head("collab", self._store.check_path("collab", path))
         after = 0 if limit is None else max(0, (head.version or 0) - limit)
         self._store.note_reading(call, "collab", path, None)
         return self._store.journal.history("collab", path, after_version=after)
@@ -118,7 +120,7 @@ class SharedFiles:
 
         Return the new row. Raise `NotFound`, `VersionNotFound`, `VersionConflict`.
         """
-        head = self._store.live_head("collab", self._check(path))
+        head = self._store.live_head("collab", self._store.check_path("collab", path))
         target = head if version == head.version else self._earlier(head, version)
         content = self._store.content(target)
         base = (head.version or 0) if expected is None else expected
@@ -128,11 +130,7 @@ class SharedFiles:
     def last_seen(self, call: CallContext, path: str) -> int:
         """Return the version of ``path`` that the caller last read or wrote; 0 if there is none. Raise
         `InvalidPath`."""
-        return self._store.last_seen(call, "collab", self._check(path), READ_TOOL)
-
-    def _check(self, path: str) -> str:
-        self._store.check_path("collab", path, path)
-        return path
+        return self._store.last_seen(call, "collab", self._store.check_path("collab", path), READ_TOOL)
 
     def _earlier(self, head: Row, version: int) -> Row:
         """Return the row of an earlier ``version`` of the file of ``head``. Raise `VersionNotFound`."""

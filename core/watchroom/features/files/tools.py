@@ -150,7 +150,7 @@ def collab_write(context: ToolContext, params: CollabWriteParams) -> CollabWrite
     the version that the actor last saw. Raises `VersionConflict`, `PathBlocked`."""
     expected = params.expected_version
     if expected is None:
-        expected = context.seen.find("collab", params.filepath)
+        expected = context.seen.get(("collab", params.filepath))
     if expected is None:
         expected = context.zones.collab.last_seen(context.call, params.filepath)
     row = context.zones.collab.write(

@@ -34,10 +34,9 @@ class WorkspacePolicy:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def applies_to(self, agent: str, call: CallContext | None = None) -> bool:
-        """Whether the policy has rules for ``agent``. ``call``: use the config at its start, default the
-        newest config."""
-        return self._store.registry.current(call).policy.applies_to(agent)
+    def applies_to(self, agent: str) -> bool:
+        """Whether the newest policy has rules for ``agent``."""
+        return self._store.registry.current().policy.applies_to(agent)
 
     def decide(
         self,

@@ -246,12 +246,13 @@ class Members:
         """Return the member as `_find` does, the config, and the version that the actor of ``seen`` last
         saw."""
         asked = self._asked.get(agent, {*HEADS, (AGENT, agent)})
-        also = [] if seen is None else [seen]
+        registry = self._store.registry
         while True:
-            found, notes = self._store.journal.heads_and_notes([*asked, *(key[:2] for key in also)], also)
-            heads = dict(zip(asked, found, strict=False))
-            known = None if seen is None else Seen(seen, found[-1], notes[0])
-            config = self._store.registry.apply_heads(heads[CONFIG_HEAD], heads[SETTINGS_HEAD])
+            heads, known = self._find_heads(asked, seen)
+            config = registry.apply_heads(heads[CONFIG_HEAD], heads[SETTINGS_HEAD])
+            registered = config.agents.get(agent)
+            if not task and heads[AGENT, agent] is None and (registered is None or not registered.task):
+                return None, config, known
             chain, spawned, needed = self._ancestry(agent, task, config, heads)
             if needed <= asked:
                 break
@@ -264,6 +265,17 @@ class Members:
         end = heads[TASK, own]
         members = list_members(own, chain, spawned, ended, end if end and end.version != 1 else None)
         return next((each for each in members if each.id == agent), None), config, known
+
+    def _find_heads(
+        self, paths: Iterable[tuple[Zone, str]], seen: NoteKey | None
+    ) -> tuple[_Heads, Seen | None]:
+        """Return the heads of ``paths``, and the version that the actor of ``seen`` last saw."""
+        journal = self._store.journal
+        if seen is None:
+            # Most calls need no note, and this query is cheaper.
+            return dict(zip(paths, journal.heads_of([*paths]), strict=True)), None
+        (*found, head), (note,) = journal.heads_and_notes([*paths, seen[:2]], [seen])
+        return dict(zip(paths, found, strict=True)), Seen(seen, head, note)
 
     def _ancestry(
         self, agent: str, task: str, config: Config, heads: _Heads

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from watchroom.kernel.checkout.layout import document_place, has_files, place
+from watchroom.kernel.checkout.layout import ROOTS, document_place, place
 from watchroom.kernel.zones import DOCUMENTS
 from watchroom.model import Row, Zone
 
@@ -152,7 +152,7 @@ def tree_path(zone: Zone, path: str) -> str | None:
         return f"{TASKS}/{path}"
     if zone in DOCUMENTS:
         return "/".join(document_place(zone, path))
-    return "/".join(place(zone, path)) if has_files(zone) else None
+    return "/".join(place(zone, path)) if zone in ROOTS else None
 
 
 @lru_cache(maxsize=4096)

@@ -42,14 +42,15 @@ _PASSING: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENF
 """Errors of a full disk or of a machine that lacks resources. The same write may succeed later."""
 _BEHIND: Final = "behind"
 """The folder in which earlier releases recorded unwritten histories."""
-_DERIVED: Final = frozenset(zone for zone, spec in ZONES.items() if spec.versions or spec.has_metadata)
+DERIVED: Final = frozenset(zone for zone, spec in ZONES.items() if spec.versions or spec.has_metadata)
+"""The zones in which files are derived from rows."""
 _HISTORIES: Final = tuple(zone for zone, spec in ZONES.items() if spec.has_history)
 _log = logging.getLogger("watchroom")
 
 
 def has_derived(row: Row) -> bool:
     """Whether files are derived from ``row``."""
-    is_derived = row.version is not None and row.zone in _DERIVED
+    is_derived = row.version is not None and row.zone in DERIVED
     return is_derived and find_row_flaw(row) is None
 
 

@@ -21,6 +21,8 @@ URL_NAME: Final = "journal.url"
 QUARANTINE: Final = "quarantine"
 ROOTS: Final[Mapping[Zone, Parts]] = {zone: spec.folder for zone, spec in ZONES.items() if spec.folder}
 """The folder of each zone that has files."""
+EDITED: Final[tuple[Zone, ...]] = tuple(zone for zone in ROOTS if ZONES[zone].on_edit != "nothing")
+"""The zones in whose files external edits count."""
 
 _GLOBAL_FILE: Final = "global-whiteboard"
 VERSIONED: Final[tuple[Zone, ...]] = tuple(zone for zone, spec in ZONES.items() if spec.versions)
@@ -36,11 +38,6 @@ WATCHED_FOLDERS: Final[tuple[Parts, ...]] = (
     *(parts[:1] for parts in CHECKPOINTS.values()),
 )
 """The folders in which external edits count, or are undone."""
-
-
-def has_files(zone: Zone) -> bool:
-    """Whether paths of ``zone`` have files."""
-    return zone in ROOTS
 
 
 def place(zone: Zone, path: str) -> Parts:
@@ -76,8 +73,9 @@ def path_at(parts: Parts) -> tuple[Zone, str] | None:
     in which external edits do not count."""
     if parts in _ROOT_FILES:
         return _ROOT_FILES[parts]
-    for zone, root in ROOTS.items():
-        if is_edited(zone) and parts[: len(root)] == root and len(parts) > len(root):
+    for zone in EDITED:
+        root = ROOTS[zone]
+        if parts[: len(root)] == root and len(parts) > len(root):
             path = _path_of(zone, parts[len(root) :])
             return None if path is None else (zone, path)
     return None
@@ -127,11 +125,6 @@ def oldest_kept(head: Row) -> int:
     """Return the oldest version with a file. ``head``: the current version."""
     kept = ZONES[head.zone].max_version_files
     return max(1, (head.version or 0) - kept + 1) if kept else 1
-
-
-def is_edited(zone: Zone) -> bool:
-    """Whether external edits of the files of ``zone`` count."""
-    return zone in ROOTS and ZONES[zone].on_edit != "nothing"
 
 
 def history_place(zone: Zone, path: str) -> Parts:

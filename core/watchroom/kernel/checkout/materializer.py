@@ -20,17 +20,16 @@ from watchroom import validation
 from watchroom.errors import WatchroomError, WorkspaceLocked
 from watchroom.kernel.background import Background
 from watchroom.kernel.checkout.cursor import Cursor
-from watchroom.kernel.checkout.derived import DerivedFiles, has_derived
+from watchroom.kernel.checkout.derived import DERIVED, DerivedFiles, has_derived
 from watchroom.kernel.checkout.edits import EDIT_TOOL, OVERWRITTEN_TOOL, edit_note
 from watchroom.kernel.checkout.host import CheckoutHost
 from watchroom.kernel.checkout.layout import (
     CHECKPOINTS,
     CONTROL,
+    EDITED,
     ROOTS,
     VERSIONED,
     checkpoint_place,
-    has_files,
-    is_edited,
     place,
 )
 from watchroom.kernel.checkout.rendering import verified_content
@@ -156,7 +155,7 @@ class Materializer:
 
     def other_spelling(self, zone: Zone, path: str) -> str | None:
         """Return the existing file whose name differs from ``path`` in ``zone`` only by case. None if there
-        is none, or if the disk distinguishes case."""
+        is none. Only if the disk does not distinguish case."""
         parts = checkpoint_place(zone, path) if zone in CHECKPOINTS else place(zone, path)
         other = self.folder.other_spelling(parts)
         return None if other is None else "/".join(other)
@@ -191,11 +190,13 @@ class Materializer:
     def add(self, drafts: Sequence[Draft], appended: Sequence[Appended]) -> None:
         """Remember that this process appended ``appended``, the outcomes of ``drafts`` in the same order."""
         is_derived = False
+        new: set[int] = set()
         for draft, (row, head) in zip(drafts, appended, strict=True):
-            if row.version is not None and has_files(row.zone):
+            new.add(row.seq)
+            if row.version is not None and row.zone in ROOTS:
                 self._pending[row.seq] = _Committed(row, draft.content, head)
-                is_derived = is_derived or has_derived(row)
-        numbers = sorted({each.row.seq for each in appended})
+                is_derived = is_derived or row.zone in DERIVED
+        numbers = sorted(new)
         last = first = numbers[-1]
         # Existing rows with the same keys are not new.
         while len(numbers) > 1 and numbers[-2] == first - 1:
@@ -223,7 +224,7 @@ class Materializer:
     def check(self, drafts: Sequence[Draft]) -> None:
         """Raise `WorkspaceLocked` if ``drafts`` have files, and another process still holds the cursor since
         an earlier commit timed out."""
-        if self._is_held_up and any(isinstance(each, Write) and has_files(each.zone) for each in drafts):
+        if self._is_held_up and any(isinstance(each, Write) and each.zone in ROOTS for each in drafts):
             with self._cursor.hold_again():
                 self._catch_up(self._journal.last_seq())
                 self._is_held_up = False
@@ -307,7 +308,7 @@ class Materializer:
         else:
             # Some of the rows are from other processes.
             while rows := self._journal.rows(done, limit=_CHUNK):
-                self._materialize([row for row in rows if row.version is not None and has_files(row.zone)])
+                self._materialize([row for row in rows if row.version is not None and row.zone in ROOTS])
                 if self._journal.is_shared:
                     self._revert_edits([row for row in rows if row.tool == REVERT])
                 done = rows[-1].seq
@@ -316,8 +317,9 @@ class Materializer:
 
     def _forget(self, done: int) -> None:
         """Forget the rows up to ``done``, because their files are written."""
-        for seq in [seq for seq in [*self._pending] if seq <= done]:
-            self._pending.pop(seq, None)
+        for seq in [*self._pending]:
+            if seq <= done:
+                self._pending.pop(seq, None)
 
     def _materialize(self, rows: Sequence[Row]) -> None:
         """Write the newest version of each path that ``rows`` changed.
@@ -325,7 +327,7 @@ class Materializer:
         Rows that break the rules of their zone are skipped: `verify` reports them.
         """
         failed: list[tuple[Row, OSError]] = []
-        for change in self._changes(_valid(rows)):
+        for change in self._changes(rows):
             if not self._host.made_edit(change.row):
                 try:
                     self._replace(change)
@@ -344,7 +346,7 @@ class Materializer:
             edit = reverted_edit(self._journal, revert, self.counts)
             if edit is None or not self._host.made_edit(edit) or checkout_of(revert) == self._host.id:
                 continue
-            if not has_files(edit.zone) or find_edit_flaw(edit.zone, edit.path) is not None:
+            if edit.zone not in ROOTS or find_edit_flaw(edit.zone, edit.path) is not None:
                 continue
             head = self._journal.head(edit.zone, edit.path)
             try:
@@ -363,18 +365,20 @@ class Materializer:
     def _changes(self, rows: Sequence[Row]) -> Iterable[_Change]:
         changes: dict[tuple[Zone, str], _Change] = {}
         for row in rows:
+            flaw = find_row_flaw(row)
+            if flaw is not None:
+                _log.warning("row %d makes no file: it breaks the rule %s", row.seq, flaw)
+                continue
             known = changes.get((row.zone, row.path))
             if known is None:
-                head = self._head_before(row)
+                committed = self._pending.get(row.seq)
+                head = committed.head if committed is not None else self._version_before(row)
                 known = _Change(row, {head.sha256 if head else None}, (head.version or 0) if head else 0)
             known.checksums.add(row.sha256)
             changes[row.zone, row.path] = known._replace(row=row)
         return changes.values()
 
-    def _head_before(self, row: Row) -> Row | None:
-        committed = self._pending.get(row.seq)
-        if committed is not None:
-            return committed.head
+    def _version_before(self, row: Row) -> Row | None:
         return self._journal.version(row.zone, row.path, (row.version or 0) - 1)
 
     def _replace(self, change: _Change) -> None:
@@ -406,7 +410,7 @@ class Materializer:
         if data is None:
             return
         replaced = self.folder.write(
-            parts, data, look=look if is_edited(row.zone) else None, executable=executable
+            parts, data, look=look if row.zone in EDITED else None, executable=executable
         )
         if shown and replaced is not None and replaced != shown[0]:
             # Somebody wrote the file in the instant between the check and the replacement.
@@ -422,7 +426,7 @@ class Materializer:
     def _keep_edit(self, change: _Change, data: bytes | None) -> None:
         """Record ``data`` as a row if it is an external edit that the journal lacks."""
         row = change.row
-        if data is None or not is_edited(row.zone) or validation.sha256(data) in change.checksums:
+        if data is None or row.zone not in EDITED or validation.sha256(data) in change.checksums:
             return
         if not self.is_kept(row.zone, row.path, data):
             detail = self._host.edit_detail()
@@ -466,7 +470,7 @@ class Materializer:
             notes.append(
                 Note(SYSTEM, LAY_OUT_TOOL, row.zone, row.path, "failed", "not_laid_out", detail=detail)
             )
-            if _is_obstacle(error) and row.version is not None and is_edited(row.zone):
+            if _is_obstacle(error) and row.version is not None and row.zone in EDITED:
                 notes.append(
                     Note(
                         OUTSIDE,
@@ -489,18 +493,6 @@ def _is_obstacle(error: OSError) -> bool:
     if isinstance(error, ScratchUnavailable):
         return False
     return isinstance(error, NotAFile) or error.errno in _OBSTACLES
-
-
-def _valid(rows: Iterable[Row]) -> list[Row]:
-    """Return the ``rows`` that follow the rules of their zone, so that they can become files."""
-    valid = []
-    for row in rows:
-        flaw = find_row_flaw(row)
-        if flaw is None:
-            valid.append(row)
-        else:
-            _log.warning("row %d makes no file: it breaks the rule %s", row.seq, flaw)
-    return valid
 
 
 def was_not_written(journal: Journal, row: Row) -> bool:

@@ -15,7 +15,7 @@ from watchroom import validation
 from watchroom.errors import ConfigInvalid, DiskFailed, EditedAgain, NoOutsideEdit, NotText, WatchroomError
 from watchroom.kernel.checkout.edits import EDIT_TOOL, OVERWRITTEN_TOOL, edit_note
 from watchroom.kernel.checkout.host import CheckoutHost
-from watchroom.kernel.checkout.layout import ROOTS, is_edited, path_at, place
+from watchroom.kernel.checkout.layout import EDITED, ROOTS, path_at, place
 from watchroom.kernel.checkout.materializer import LAY_OUT_TOOL, Materializer, was_not_written
 from watchroom.kernel.journal import Journal
 from watchroom.kernel.journal.edits import edits, is_settled
@@ -35,7 +35,7 @@ _MAX_EDITS: Final = 1000
 """Maximum number of a path's newest external edits that are searched for edits of this checkout."""
 _MAX_PROBLEM: Final = 300
 """Maximum characters of a recorded problem of a configuration."""
-SCANNED: Final = tuple(zone for zone in ZONES if is_edited(zone) and zone != "config")
+SCANNED: Final = tuple(zone for zone in ZONES if zone in EDITED and zone != "config")
 """The zones in which all files are compared."""
 
 
@@ -141,7 +141,7 @@ class Reconciler:
     def _undone_edit(self, zone: Zone, path: str) -> Row | None:
         """Return the newest edit of this checkout if it waits for a person, and the file is as it was before
         the edit. None if a newer version or a repair replaced the file, because then a person must decide."""
-        if not is_edited(zone) or find_edit_flaw(zone, path) is not None:
+        if zone not in EDITED or find_edit_flaw(zone, path) is not None:
             return None
         edit = next(self._own_edits(zone, path), None)
         if edit is None or not _is_open(edit) or self._differs_now(zone, path):
@@ -163,7 +163,7 @@ class Reconciler:
 
         Otherwise the edit would count as undone, and no person would be asked.
         """
-        edit = next(self._own_edits(zone, path), None) if is_edited(zone) else None
+        edit = next(self._own_edits(zone, path), None) if zone in EDITED else None
         if (
             edit is not None
             and edit.outcome == "conflict"

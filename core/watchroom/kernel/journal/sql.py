@@ -122,9 +122,6 @@ class SqlReads(ABC):
     def heads_and_notes(
         self, paths: Sequence[tuple[Zone, str]], keys: Sequence[NoteKey]
     ) -> tuple[list[Row | None], list[Row | None]]:
-        if not keys:
-            # Most calls need no note, and one simple query is cheaper than a combined query.
-            return self.heads_of(paths), []
         found: list[Row | None] = [None] * (len(paths) + len(keys))
         values = (*self.dialect.pack(paths, 2), *self.dialect.pack(keys, 4))
         for is_note, number, *fields in self._ask(self._heads_and_notes_sql, *values, effort="lookup"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, filterfalse
 from typing import Final, NamedTuple, Protocol
 
 from watchroom import validation
@@ -88,8 +89,7 @@ def is_blockable(draft: Write) -> bool:
 
 def folders_above(path: str) -> Iterator[str]:
     """Return the folders of ``path`` from the top: ``a`` and ``a/b`` for ``a/b/c``."""
-    parts = path.split("/")
-    return ("/".join(parts[:depth]) for depth in range(1, len(parts)))
+    return accumulate(path.split("/")[:-1], "{}/{}".format)
 
 
 def append(
@@ -110,7 +110,7 @@ def append(
     for draft in drafts:
         check_draft(draft)
     batch = _Batch(heads, last, time)
-    appended = [batch.add(draft) for draft in drafts]
+    appended = list(map(batch.add, drafts))
     if all_or_nothing:
         check_none_refused(drafts, (each.row.outcome for each in appended))
     return appended
@@ -157,7 +157,7 @@ class _Batch:
             raise JournalDamaged
         is_new = head is None or head.deleted
         blocker = self._blocker(draft.zone, draft.path) if is_new and is_blockable(draft) else None
-        broken = next((each for each in draft.conditions if not self._holds(each)), None)
+        broken = next(filterfalse(self._holds, draft.conditions), None)
         row = _row_of_write(draft, decide(draft, head, blocker, broken), self._seq, self._time)
         if row.version is not None:
             self._new[row.zone, row.path] = row

@@ -16,24 +16,18 @@ if TYPE_CHECKING:
     from watchroom.features.services import Services
 
 
-class LastSeenVersions:
-    """The versions of files and boards that the actor of a toolbox read or wrote in this process. May be used
-    from any thread."""
+class LastSeenVersions(dict[tuple[Zone, str], int]):
+    """The newest version of each file and board (zone, path) that the actor of a toolbox read or wrote in
+    this process. May be used from any thread."""
 
     def __init__(self) -> None:
-        self._versions: dict[tuple[Zone, str], int] = {}
+        super().__init__()
         self._lock = Lock()
 
     def record(self, zone: Zone, path: str, version: int) -> None:
         """Record that the actor saw ``version`` of ``path`` in ``zone`` completely."""
         with self._lock:
-            self._versions[zone, path] = max(version, self._versions.get((zone, path), 0))
-
-    def find(self, zone: Zone, path: str) -> int | None:
-        """Return the newest version of ``path`` in ``zone`` that the actor saw; None if the actor saw
-        none."""
-        with self._lock:
-            return self._versions.get((zone, path))
+            self[zone, path] = max(version, self.get((zone, path), 0))
 
 
 @dataclass(frozen=True, slots=True)

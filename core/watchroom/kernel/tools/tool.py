@@ -57,7 +57,7 @@ class Tool(Generic[P, R]):
 
     - ``path_params``: the parameters that form the path of a refused call's row.
     - ``needs_task``: whether it is offered only to agents with a task.
-    - ``row_zone``: the zone of the tool's rows, default the toolset.
+    - ``zone``: the zone of the tool's rows.
     - ``texts``: the package of the catalogue that describes it.
     - ``text_name``: its name in the catalogue, default ``name``.
     - ``text_values``: values for the catalogue's texts.
@@ -70,6 +70,7 @@ class Tool(Generic[P, R]):
 
     name: str
     toolset: ToolsetName
+    zone: Zone
     params: type[P]
     result: type[R]
     annotations: ToolAnnotations
@@ -77,7 +78,6 @@ class Tool(Generic[P, R]):
     path_params: tuple[str, ...] = ()
     audience: Audience = "everyone"
     needs_task: bool = False
-    row_zone: Zone | None = None
     texts: str = CORE_TEXTS
     text_name: str = ""
     text_values: Mapping[str, str] = field(default_factory=dict)
@@ -89,11 +89,6 @@ class Tool(Generic[P, R]):
     def text_key(self) -> str:
         """The prefix of the tool's keys in the catalogue."""
         return f"tool.{self.text_name or self.name}"
-
-    @property
-    def zone(self) -> Zone:
-        """The zone of the tool's rows."""
-        return self.row_zone or self.toolset
 
     def is_for(self, *, human: bool) -> bool:
         """Return whether people (``human``) or agents may use the tool."""
@@ -164,6 +159,7 @@ class Toolset:
             defined = Tool(
                 name,
                 self.name,
+                zone or self.name,
                 _class(function, params),
                 _class(function, result),
                 annotations,
@@ -171,7 +167,6 @@ class Toolset:
                 path,
                 audience or self._audience,
                 self._needs_task,
-                zone,
                 self._texts,
                 read_tool=read_tool,
             )

@@ -50,11 +50,11 @@ def despite_damage(
     @wraps(method)
     def run(self: SqliteJournal, /, *args: _P.args, **options: _P.kwargs) -> _T:
         # Read before the call, because another thread may find the damage at the same moment.
-        is_tolerant = self.tolerates_damage
+        text_factory = self._text_factory
         try:
             return method(self, *args, **options)
         except JournalDamaged:
-            if is_tolerant:
+            if text_factory is not str:
                 raise
             self.tolerate_damage()
             return method(self, *args, **options)
@@ -91,7 +91,7 @@ class SqliteJournal(SqlReads):
         """The watches to wake after an append of this process."""
         self._waiting_lock = Lock()
         self._text_factory: Callable[[bytes], str] = str
-        with _TRANSLATED:
+        try:
             self._writer = Writer(
                 self._prepared,
                 self._path,
@@ -100,6 +100,8 @@ class SqliteJournal(SqlReads):
                 self._go_on_reopened,
                 is_guarded=self._is_writable,
             )
+        except sqlite3.Error as error:
+            raise _translated(error) from error
 
     def _prepared(self) -> sqlite3.Connection:
         """Return a connection for writing, after migrating the schema."""
@@ -124,8 +126,10 @@ class SqliteJournal(SqlReads):
 
     @despite_damage
     def append(self, drafts: Sequence[Draft], *, all_or_nothing: bool = False) -> list[Appended]:
-        with _TRANSLATED:
+        try:
             appended = self._writer.append(drafts, self._text_factory, all_or_nothing)
+        except sqlite3.Error as error:
+            raise _translated(error) from error
         with self._waiting_lock:
             for changes in self._waiting:
                 changes.wake()
@@ -202,14 +206,9 @@ class SqliteJournal(SqlReads):
         with self._reader() as reader:
             return problems(reader, self._connect)
 
-    @property
-    def tolerates_damage(self) -> bool:
-        """Whether damaged texts are read with U+FFFD for damaged bytes. `problems` reports the rows."""
-        return self._text_factory is not str
-
     def tolerate_damage(self) -> None:
-        """Tolerate damage from now on."""
-        if not self.tolerates_damage:
+        """Read damaged texts with U+FFFD for damaged bytes from now on. `problems` reports the rows."""
+        if self._text_factory is str:
             _log.error("%s holds damaged texts: verify names their rows", self._path)
         self._text_factory = decode_damaged
 
@@ -236,25 +235,26 @@ class SqliteJournal(SqlReads):
     def _reader(self, *, is_brief: bool = False) -> Iterator[sqlite3.Cursor]:
         """Open a cursor for reading. If the query ``is_brief``, it may use the writer's connection and delay
         a commit."""
-        with _TRANSLATED:
-            self._writer.check_files()
-        borrowed = self._writer.borrow() if is_brief else None
-        era = self._era
-        connection = borrowed or self._idle_reader()
-        connection.text_factory = self._text_factory
-        cursor = connection.cursor()
         try:
-            with _TRANSLATED:
+            self._writer.check_files()
+            borrowed = self._writer.borrow() if is_brief else None
+            era = self._era
+            connection = borrowed or self._idle_reader()
+            connection.text_factory = self._text_factory
+            cursor = connection.cursor()
+            try:
                 yield cursor
-        finally:
-            # A partly read cursor would keep the connection in its old transaction.
-            cursor.close()
-            if borrowed is not None:
-                self._writer.give_back()
-            elif era == self._era:
-                self._readers.put(connection)
-            else:
-                connection.close()
+            finally:
+                # A partly read cursor would keep the connection in its old transaction.
+                cursor.close()
+                if borrowed is not None:
+                    self._writer.give_back()
+                elif era == self._era:
+                    self._readers.put(connection)
+                else:
+                    connection.close()
+        except sqlite3.Error as error:
+            raise _translated(error) from error
 
     def _go_on_reopened(self) -> None:
         """Adapt after the journal was opened again because its files had been displaced."""
@@ -270,9 +270,8 @@ class SqliteJournal(SqlReads):
         try:
             return self._readers.get_nowait()
         except Empty:
-            with _TRANSLATED:
-                reader = self._connect()
-                reader.execute("PRAGMA query_only=1")
+            reader = self._connect()
+            reader.execute("PRAGMA query_only=1")
             return reader
 
 
@@ -303,20 +302,10 @@ def _use_wal(connection: sqlite3.Connection) -> None:
             time.sleep(0.01)
 
 
-class _Translation:
-    """A context that raises errors of SQLite as `JournalError`."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if not isinstance(error, sqlite3.Error):
-            return
-        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
-            raise JournalBusy(seconds=_BUSY_SECONDS) from error
-        if str(error).startswith(_NOT_DECODED):
-            raise JournalDamaged from error
-        raise JournalError(reason=str(error)) from error
-
-
-_TRANSLATED: Final = _Translation()
+def _translated(error: sqlite3.Error) -> JournalError:
+    """Return the `JournalError` for an ``error`` of SQLite."""
+    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+        return JournalBusy(seconds=_BUSY_SECONDS)
+    if str(error).startswith(_NOT_DECODED):
+        return JournalDamaged()
+    return JournalError(reason=str(error))

@@ -43,9 +43,14 @@ _LAST_ROW: Final = (
     " WHERE seq=(SELECT max(seq) FROM rows)"
 )
 _HEAD_ROW: Final = f"SELECT * FROM (SELECT 'head',{_HEAD.removeprefix('SELECT ')})"
+# "0" follows "/" in the order of paths.
+_INSIDE: Final = (
+    "SELECT 1 FROM rows WHERE rows.zone=asked.zone"
+    " AND rows.path>asked.path||'/' AND rows.path<asked.path||'0' AND version IS NOT NULL"
+)
 _FOLDER_ROW: Final = (
-    "SELECT 'folder',0,0,'','',?,?,NULL,NULL,'','','',NULL,NULL,'' WHERE EXISTS (SELECT 1 FROM rows"
-    " WHERE zone=? AND path>? AND path<? AND version IS NOT NULL)"
+    "SELECT 'folder',0,0,'','',asked.zone,asked.path,NULL,NULL,'','','',NULL,NULL,''"
+    f" FROM (SELECT ? AS zone,? AS path) AS asked WHERE EXISTS ({_INSIDE})"
 )
 
 
@@ -53,8 +58,8 @@ _FOLDER_ROW: Final = (
 def look_up_few(heads: int, folders: int) -> str:
     """Return a query like `LOOK_UP` for ``heads`` paths and ``folders`` folders, without keys.
 
-    Its values are not JSON, which is faster for one draft. They are zone and path of each path. Then, for
-    each folder: zone, path, zone, and the bounds of the paths inside.
+    Its values are not JSON, which is faster for one draft. They are zone and path of each path, then of each
+    folder.
     """
     return "\nUNION ALL\n".join((_LAST_ROW, *[_HEAD_ROW] * heads, *[_FOLDER_ROW] * folders))
 
@@ -66,10 +71,9 @@ SELECT 'head',{_OF_HEAD} FROM json_each(?1) AS asked CROSS JOIN rows AS head ON 
     SELECT seq FROM rows WHERE zone=json_extract(asked.value,'$[0]') AND path=json_extract(asked.value,'$[1]')
     AND version IS NOT NULL ORDER BY version DESC LIMIT 1)
 UNION ALL
-SELECT 'folder',0,0,'','',json_extract(asked.value,'$[0]'),json_extract(asked.value,'$[1]'),
-    NULL,NULL,'','','',NULL,NULL,'' FROM json_each(?2) AS asked WHERE EXISTS (
-    SELECT 1 FROM rows WHERE zone=json_extract(asked.value,'$[0]') AND path>json_extract(asked.value,'$[2]')
-    AND path<json_extract(asked.value,'$[3]') AND version IS NOT NULL)
+SELECT 'folder',0,0,'','',asked.zone,asked.path,NULL,NULL,'','','',NULL,NULL,'' FROM (
+    SELECT json_extract(value,'$[0]') AS zone,json_extract(value,'$[1]') AS path FROM json_each(?2)
+    ) AS asked WHERE EXISTS ({_INSIDE})
 UNION ALL
 SELECT 'key',{_OF_HEAD} FROM json_each(?3) AS asked CROSS JOIN rows AS head
     ON head.idempotency_key=json_extract(asked.value,'$[1]') AND head.actor=json_extract(asked.value,'$[0]')
@@ -81,7 +85,7 @@ head of a path, ``folder`` is a folder that ever had a file, ``key`` is the row 
 three JSON arrays:
 
 - paths: zone and path.
-- folders: zone, path, and the bounds of the paths inside.
+- folders: zone and path.
 - keys: actor and key.
 """
 _NEXT_PATH: Final = (

@@ -203,13 +203,17 @@ class Writer:
 
     def _append(self, drafts: Sequence[Draft], all_or_nothing: bool) -> tuple[list[Appended], Row | None]:
         """Return the outcomes of the drafts, and the newest of the new rows."""
-        if len(drafts) == 1 and not _is_large(drafts[0]) and not all_or_nothing:
-            try:
-                return self._append_one(drafts)
-            except sqlite3.IntegrityError:
-                # A process that does not use the lock has written after the heads were read.
-                return self._append_all(drafts, all_or_nothing)
-        return self._append_all(drafts, all_or_nothing)
+        if len(drafts) > 1 or all_or_nothing or _is_large(drafts[0]):
+            return self._append_all(drafts, all_or_nothing)
+        # One row needs no transaction: it is enough that its number is still free.
+        try:
+            appended, new = self._decide(drafts, all_or_nothing=False)
+            for row, content in new:
+                self._connection.execute(INSERT, (*row, content))
+        except sqlite3.IntegrityError:
+            # A process that does not use the lock has written after the heads were read.
+            return self._append_all(drafts, all_or_nothing)
+        return appended, new[-1][0] if new else None
 
     def _append_again(
         self, drafts: Sequence[Draft], all_or_nothing: bool, before: sqlite3.OperationalError
@@ -225,13 +229,6 @@ class Writer:
             if {_code(before), _code(error)} & _OF_SYNC:
                 raise OutcomeUnknown(reason=str(error)) from error
             raise
-
-    def _append_one(self, drafts: Sequence[Draft]) -> tuple[list[Appended], Row | None]:
-        """Append without a transaction. It is enough that the row number is still free."""
-        appended, new = self._decide(drafts, all_or_nothing=False)
-        for row, content in new:
-            self._connection.execute(INSERT, (*row, content))
-        return appended, new[-1][0] if new else None
 
     def _append_all(self, drafts: Sequence[Draft], all_or_nothing: bool) -> tuple[list[Appended], Row | None]:
         self._connection.execute("BEGIN IMMEDIATE")
@@ -284,8 +281,7 @@ class _Found:
         values: list[str]
         if len(heads) <= _FEW and len(folders) <= 1 and not keys:
             sql = look_up_few(len(heads), len(folders))
-            within = ((zone, path, zone, start, end) for zone, path, start, end in folders)
-            values = [*chain.from_iterable(heads), *chain.from_iterable(within)]
+            values = [*chain.from_iterable(heads), *chain.from_iterable(folders)]
         else:
             sql = LOOK_UP
             values = [json.dumps(list(each), ensure_ascii=False) for each in (heads, folders, keys)]
@@ -323,15 +319,15 @@ class _Found:
 
 def _asked(
     drafts: Sequence[Draft],
-) -> tuple[dict[tuple[Zone, str], None], dict[tuple[Zone, str, str, str], None], dict[tuple[str, str], None]]:
+) -> tuple[dict[tuple[Zone, str], None], dict[tuple[Zone, str], None], dict[tuple[str, str], None]]:
     """Return the lookups that the append rule needs for ``drafts``, without duplicates:
 
     - paths (zone, path) whose heads it needs.
-    - folders (zone, path, and the bounds of the paths inside) that may have files.
+    - folders (zone, path) that may have files.
     - keys (actor, key) that may have been used.
     """
     heads: dict[tuple[Zone, str], None] = {}
-    folders: dict[tuple[Zone, str, str, str], None] = {}
+    folders: dict[tuple[Zone, str], None] = {}
     keys: dict[tuple[str, str], None] = {}
     for draft in drafts:
         if draft.key:
@@ -340,7 +336,7 @@ def _asked(
             zone, path = draft.zone, draft.path
             heads[zone, path] = None
             if rules.is_blockable(draft):
-                folders[zone, path, f"{path}/", f"{path}0"] = None
+                folders[zone, path] = None
                 for above in rules.folders_above(path):
                     heads[zone, above] = None
             for condition in draft.conditions:
