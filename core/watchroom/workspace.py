@@ -183,6 +183,7 @@ class Workspace:
         self.alerts = services.alerts
         self.signing = services.signing
         self.requests = services.requests
+        self.grants = services.grants
         self.settings = services.settings
         self.budgets = services.budgets
         self.session_zone = services.session_zone

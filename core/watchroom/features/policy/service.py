@@ -1,24 +1,32 @@
-"""Applies the policy to calls, and pauses agents that loop."""
+"""Applies the policy to calls, records people's grants and their uses, and pauses agents that loop."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+from uuid import uuid4
 
 from watchroom import validation
+from watchroom.errors import GrantEnded, GrantNotFound, GrantRefused, RequestNotFound
 from watchroom.features.config.store import Store
+from watchroom.features.people.service import PeopleReader
+from watchroom.features.policy import grants
 from watchroom.features.policy.breaker import BREAKER, Breaker, BreakerSettings, Trip
+from watchroom.features.policy.grants import Grant, Scope
 from watchroom.features.policy.rules import PolicyDecision, PolicySubject, decide, policy_subject
+from watchroom.features.requests.rows import Request, call_subject, has_expired, parse_request
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal.topics import messages_to
 from watchroom.kernel.rules.row_files import CONFIG_PATH
-from watchroom.model import PAUSE, SYSTEM, Json, Note, Row
+from watchroom.model import GRANT, PAUSE, REVOKE_GRANT, SYSTEM, USE_GRANT, Json, Note, Row, Write
 from watchroom.texts import catalogue
 
 TEST: Final = "test_policy"
 """The tool of rows that record the decision of a rule under test."""
 _MAX_SUBJECT: Final = 200
 """Maximum characters of the subject in a recorded test."""
+_MAX_SENTENCE: Final = 4000
+"""Maximum characters of the sentence that describes a grant."""
 _MAX_REASON: Final = 200
 """Maximum characters of a reason."""
 
@@ -84,6 +92,177 @@ class WorkspacePolicy:
         self._store.commits.note(
             call.with_tool(TEST).note("config", CONFIG_PATH, message=line, detail=detail)
         )
+
+
+class GrantState(NamedTuple):
+    """A grant and its uses.
+
+    - ``row``: the row with which a person gave it.
+    - ``head``: its newest version: the row itself, the last use, or the row that revoked it.
+    - ``uses_left``: the number of further calls.
+    """
+
+    grant: Grant
+    row: Row
+    head: Row
+    uses_left: int
+
+    @property
+    def last_use(self) -> Row | None:
+        """The row of the last call that the grant allowed, None if it allowed none."""
+        return self.head if self.head.tool == USE_GRANT else None
+
+
+class Grants:
+    """The grants in the workspace of ``store``. ``people`` decides which rows count. Thread-safe.
+
+    A grant is version 1 of its path, ``AGENT/ID``. Each later version is one use, so that two calls never
+    take the same use. A deletion revokes it.
+    """
+
+    def __init__(self, store: Store, people: PeopleReader) -> None:
+        self._store = store
+        self._people = people
+
+    def make(
+        self,
+        call: CallContext,
+        request: int,
+        scope: Scope,
+        *,
+        uses: int,
+        seconds: int | None = None,
+        words: int | None = None,
+    ) -> Row:
+        """Grant calls like the call of a request, as the person of ``call``.
+
+        - ``request``: the number of the request's row.
+        - ``seconds``: how long the grant lasts. Only a grant for a session can have no limit.
+        - ``words``: grant the first ``words`` words of the command and any further words. Default None: the
+          exact command.
+
+        Return the row. Raise `RequestNotFound`, `GrantRefused`, and the errors of signing.
+        """
+        asked = self._find_request(request)
+        shown = self._read_request(asked)
+        found = grants.read_call(shown)
+        if found is None or (words or 0) > len(found.words):
+            raise GrantRefused(request=request)
+        if words is not None:
+            found = found._replace(words=found.words[:words])
+        expires = None if seconds is None else self._store.journal.now() + seconds * 10**9
+        agent, session = asked.path.partition("/")[0], ""
+        if scope == "session":
+            session = grants.find_session(asked.path)
+        grant = Grant(agent, found, session, words is not None, expires, uses, request)
+        if (scope == "session" and not session) or not grants.is_offered(grant, asked.path, shown):
+            raise GrantRefused(request=request)
+        detail: dict[str, Json] = {"request": request}
+        texts = catalogue(self._store.registry.current(call).language)
+        draft = call.with_tool(GRANT).write(
+            grants.ZONE,
+            f"{agent}/{uuid4().hex[:12]}",
+            grants.dump_grant(grant),
+            validation.escape_unstorable(grants.describe_grant(grant, texts), _MAX_SENTENCE),
+            0,
+            detail,
+        )
+        return self._store.write(draft).row
+
+    def revoke(self, call: CallContext, number: int) -> Row:
+        """Revoke the grant in row ``number`` as the person of ``call``. Return the row.
+
+        Raise `GrantNotFound`, `GrantEnded`.
+        """
+        made = self._store.journal.row(number)
+        if made is None or made.zone != grants.ZONE or made.version != 1:
+            raise GrantNotFound(grant=number)
+        while True:
+            head = self._store.journal.head(grants.ZONE, made.path)
+            if head is None or head.deleted:
+                raise GrantEnded(grant=number)
+            draft = call.with_tool(REVOKE_GRANT).write(
+                grants.ZONE, made.path, None, expected=head.version or 0, detail={"row": number}
+            )
+            row = self._store.write(draft).row
+            if row.outcome == "ok":
+                return row
+
+    def list_all(self) -> list[GrantState]:
+        """Return all grants that nobody revoked, oldest first, also those that have ended or do not count.
+        Raise `JournalError`."""
+        return sorted(self._list(""), key=lambda each: each.row.seq)
+
+    def list_active(self, agent: str = "") -> list[GrantState]:
+        """Return the grants that still allow calls, oldest first.
+
+        ``agent``: only grants for this agent, default all. Raise `JournalError`.
+        """
+        now = self._store.journal.now()
+        found = [
+            each
+            for each in self._list(agent)
+            if each.uses_left > 0
+            and not has_expired(each.grant.expires, now)
+            and not self._people.find_flaw_now(each.row)
+        ]
+        return sorted(found, key=lambda each: each.row.seq)
+
+    def find(self, path: str, request: Request) -> GrantState | None:
+        """Return the oldest active grant that covers the ``request`` at ``path``, None if there is none."""
+        if grants.read_call(request) is None:
+            return None
+        active = self.list_active(path.partition("/")[0])
+        return next((each for each in active if grants.covers(each.grant, path, request)), None)
+
+    def use(self, asked: Row, request: Request) -> Row | None:
+        """Take a use of a grant for the call of ``request`` in the row ``asked``. Return the row of the use,
+        None if no grant covers the call.
+
+        A use that was taken for this request before is returned again. Raise `JournalError`.
+        """
+        while (found := self.find(asked.path, request)) is not None:
+            if found.row.seq > asked.seq:
+                # A person gave it after the request, for later calls.
+                return None
+            draft = Write(
+                *(SYSTEM, USE_GRANT, grants.ZONE, found.row.path, ""),
+                message=validation.escape_unstorable(call_subject(request.calls[0]), _MAX_SUBJECT),
+                expected=found.head.version or 0,
+                detail={"request": asked.seq, "before": found.head.seq},
+            )
+            row = self._store.write(draft).row
+            if row.outcome == "ok":
+                return None if self._people.find_flaw(row) else row
+        return None
+
+    def find_use(self, asked: Row) -> Row | None:
+        """Return the use that was taken for the request in the row ``asked``, None if there is none."""
+        agent = asked.path.partition("/")[0]
+        for head in self._store.journal.heads(grants.ZONE, f"{agent}/"):
+            for row in self._store.journal.history(grants.ZONE, head.path, after_version=1):
+                is_use = row.tool == USE_GRANT and row.detail.get("request") == asked.seq
+                if is_use and not self._people.find_flaw(row):
+                    return row
+        return None
+
+    def _list(self, agent: str) -> Iterator[GrantState]:
+        for head in self._store.journal.heads(grants.ZONE, f"{agent}/" if agent else ""):
+            row = head if head.version == 1 else self._store.journal.version(grants.ZONE, head.path, 1)
+            if head.deleted or row is None or row.tool != GRANT:
+                continue
+            grant = grants.parse_grant(self._store.content(row))
+            if grant is not None:
+                yield GrantState(grant, row, head, grant.uses + 1 - (head.version or 0))
+
+    def _find_request(self, number: int) -> Row:
+        row = self._store.journal.row(number)
+        if row is None or row.zone != "request" or row.version != 1 or self._people.find_flaw(row):
+            raise RequestNotFound(request=number)
+        return row
+
+    def _read_request(self, asked: Row) -> Request:
+        return parse_request(self._store.content(asked))
 
 
 class AgentBreaker:
