@@ -13,7 +13,7 @@ from watchroom.features.config.rows import SETTINGS_PATH, SETTINGS_ZONE
 from watchroom.features.overview.model import Model
 from watchroom.features.overview.snapshots import read_model
 from watchroom.features.people.rules import STOPPED_PATH
-from watchroom.features.policy.grants import Grant, GrantedCall, dump_grant
+from watchroom.features.policy.grants import Grant, GrantChoice, GrantedCall, dump_grant
 from watchroom.features.requests.rows import PendingCall, Request, decide_all, dump_answer, dump_request
 from watchroom.kernel.call_context import CallContext
 from watchroom.model import MESSAGE, PAUSE, RESUME, Draft, Json, Note, Row, Write
@@ -98,7 +98,7 @@ def _granted(workspace: Workspace) -> Row:
     """The row of a grant of eve's."""
     number = _shown(workspace, "1")
     workspace.signing.signer = EVE
-    row = workspace.grants.make(CallContext("human:eve"), number, "session", uses=1)
+    row = workspace.grants.make(CallContext("human:eve"), number, GrantChoice("session", 1))
     workspace.signing.signer = None
     return row
 

@@ -24,7 +24,7 @@ from watchroom.errors import (
 )
 from watchroom.features.overview.snapshots import read_model
 from watchroom.features.people.decisions import SIGNATURE, SIGNED
-from watchroom.features.policy.grants import PLACE, Scope
+from watchroom.features.policy.grants import PLACE, GrantChoice, Scope
 from watchroom.features.requests.rows import PendingCall, Request, decide_all, dump_answer
 from watchroom.kernel.call_context import CallContext
 from watchroom.model import ANSWER, REVOKE_GRANT, USE_GRANT, Json, Row
@@ -72,7 +72,7 @@ def grant(
 ) -> Row:
     """Ask, and grant what was asked as eve."""
     asked = ask(workspace, name)
-    return workspace.grants.make(EVE_DECIDES, asked.seq, scope, uses=uses, seconds=seconds, words=words)
+    return workspace.grants.make(EVE_DECIDES, asked.seq, GrantChoice(scope, uses, seconds, words))
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_a_grant_answers_the_next_requests_and_then_people_are_asked_again(works
 
 def test_the_shown_request_itself_still_needs_its_answer(workspace: Workspace) -> None:
     asked = ask(workspace, "shown")
-    workspace.grants.make(EVE_DECIDES, asked.seq, "session", uses=1)
+    workspace.grants.make(EVE_DECIDES, asked.seq, GrantChoice("session", 1))
     assert end_of(workspace, asked) is None
     ask(workspace, "shown")
     assert end_of(workspace, asked) is None
@@ -158,9 +158,9 @@ def test_a_wider_grant_is_refused(
 def test_a_call_that_is_not_understood_cannot_be_granted(workspace: Workspace) -> None:
     asked = ask(workspace, "1", "npm test && make")
     with pytest.raises(GrantRefused):
-        workspace.grants.make(EVE_DECIDES, asked.seq, "session", uses=1)
+        workspace.grants.make(EVE_DECIDES, asked.seq, GrantChoice("session", 1))
     with pytest.raises(RequestNotFound):
-        workspace.grants.make(EVE_DECIDES, asked.seq + 100, "session", uses=1)
+        workspace.grants.make(EVE_DECIDES, asked.seq + 100, GrantChoice("session", 1))
 
 
 def test_agents_have_no_tool_to_grant(workspace: Workspace) -> None:
@@ -250,7 +250,7 @@ def test_a_viewer_and_a_stranger_grant_nothing(team: Team, signer: object) -> No
     name = "viktor" if signer is BOT else "mallory"
     asked = ask(team.workspace, "1")
     with pytest.raises(MayNotDecide):
-        team.workspace.grants.make(CallContext(f"human:{name}"), asked.seq, "session", uses=1)
+        team.workspace.grants.make(CallContext(f"human:{name}"), asked.seq, GrantChoice("session", 1))
 
 
 def test_a_person_with_limits_grants_only_within_them(team: Team) -> None:
@@ -260,7 +260,7 @@ def test_a_person_with_limits_grants_only_within_them(team: Team) -> None:
     team.sign_as(STRANGER)
     asked = ask(team.workspace, "1")
     with pytest.raises(MayNotDecide, match="limits"):
-        team.workspace.grants.make(CallContext("human:bot"), asked.seq, "session", uses=1)
+        team.workspace.grants.make(CallContext("human:bot"), asked.seq, GrantChoice("session", 1))
 
 
 def test_the_grants_of_a_revoked_person_end(team: Team) -> None:

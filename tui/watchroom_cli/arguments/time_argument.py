@@ -68,3 +68,15 @@ def moment_range(journal: Journal, since: str | None, until: str | None, texts: 
     if last < after:
         raise WrongUsage(texts("cli.moment.backwards", after=after, until=last))
     return after, last
+
+
+def seconds_until(text: str, now: int, texts: Catalogue) -> int:
+    """Return the seconds from ``now`` (nanoseconds since the epoch) until ``text``: a duration such as ``1h``
+    (units s, m, h, d), or an ISO 8601 time. Raises `WrongUsage` for a time that has passed."""
+    if found := _AGO.fullmatch(text):
+        seconds = int(found[1]) * _UNITS[found[2]]
+    else:
+        seconds = (nanoseconds(text, texts) - now) // 10**9
+    if seconds <= 0:
+        raise WrongUsage(texts("cli.moment.past", given=sanitize(text)))
+    return seconds

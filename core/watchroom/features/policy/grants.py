@@ -27,6 +27,9 @@ links."""
 MAX_USES: Final = 100
 """Maximum number of uses. The check of a use reads all earlier uses."""
 MAX_SECONDS: Final = 31 * 24 * 3600
+DEFAULT_USES: Final = 20
+DEFAULT_SECONDS: Final = 3600
+"""The default duration of a grant that is not for a session."""
 _MAX_SHOWN: Final = 1000
 """Maximum characters of a command or path that can be granted, because people must see all of it."""
 _NO_SESSIONS: Final = ("mcp", "commands")
@@ -112,6 +115,40 @@ class Grant(NamedTuple):
     request: int
 
 
+class GrantChoice(NamedTuple):
+    """What a person chooses for a grant.
+
+    - ``uses``: the number of calls.
+    - ``seconds``: how long it lasts; None only for a session.
+    - ``words``: the number of first words of the command that are granted with any further words; None for
+      exactly the command.
+    """
+
+    scope: Scope
+    uses: int = DEFAULT_USES
+    seconds: int | None = None
+    words: int | None = None
+
+
+def build_grant(path: str, number: int, request: Request, choice: GrantChoice, now: int) -> Grant | None:
+    """Return the grant for the call of a request, None if the request does not offer it.
+
+    - ``path``, ``number``: the path and the row of the ``request``.
+    - ``now``: the journal's time.
+    """
+    call = read_call(request)
+    if call is None or (choice.words or 0) > len(call.words):
+        return None
+    if choice.words is not None:
+        call = call._replace(words=call.words[: choice.words])
+    session = find_session(path) if choice.scope == "session" else ""
+    expires = None if choice.seconds is None else now + choice.seconds * 10**9
+    agent, is_prefix = path.partition("/")[0], choice.words is not None
+    grant = Grant(agent, call, session, is_prefix, expires, choice.uses, number)
+    has_session = bool(session) or choice.scope != "session"
+    return grant if has_session and is_offered(grant, path, request) else None
+
+
 def read_call(request: Request) -> GrantedCall | None:
     """Return what a grant compares of the only call of ``request``. None if the call is not understood, so
     that people can only approve it once."""
@@ -124,6 +161,13 @@ def read_call(request: Request) -> GrantedCall | None:
     if name in _COMMAND_TOOLS:
         return _read_command(name, arguments, folder)
     return _read_file(name, arguments, target) if name in _FILE_TOOLS else None
+
+
+def find_file(tool: str, arguments: Mapping[str, Json]) -> str:
+    """Return the path in the ``arguments`` of a ``tool`` of a client for files; empty for other tools."""
+    known = _FILE_TOOLS.get(tool)
+    path = arguments.get(known.path) if known is not None and not known.is_ours else None
+    return path if isinstance(path, str) else ""
 
 
 def _read_place(place: object) -> tuple[str, str]:

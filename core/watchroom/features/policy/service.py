@@ -12,7 +12,7 @@ from watchroom.features.config.store import Store
 from watchroom.features.people.service import PeopleReader
 from watchroom.features.policy import grants
 from watchroom.features.policy.breaker import BREAKER, Breaker, BreakerSettings, Trip
-from watchroom.features.policy.grants import Grant, Scope
+from watchroom.features.policy.grants import Grant, GrantChoice
 from watchroom.features.policy.rules import PolicyDecision, PolicySubject, decide, policy_subject
 from watchroom.features.requests.rows import Request, call_subject, has_expired, parse_request
 from watchroom.kernel.call_context import CallContext
@@ -124,44 +124,21 @@ class Grants:
         self._store = store
         self._people = people
 
-    def make(
-        self,
-        call: CallContext,
-        request: int,
-        scope: Scope,
-        *,
-        uses: int,
-        seconds: int | None = None,
-        words: int | None = None,
-    ) -> Row:
-        """Grant calls like the call of a request, as the person of ``call``.
-
-        - ``request``: the number of the request's row.
-        - ``seconds``: how long the grant lasts. Only a grant for a session can have no limit.
-        - ``words``: grant the first ``words`` words of the command and any further words. Default None: the
-          exact command.
+    def make(self, call: CallContext, request: int, choice: GrantChoice) -> Row:
+        """Grant calls like the call of a request, as the person of ``call``. ``request``: its number.
 
         Return the row. Raise `RequestNotFound`, `GrantRefused`, and the errors of signing.
         """
         asked = self._find_request(request)
-        shown = self._read_request(asked)
-        found = grants.read_call(shown)
-        if found is None or (words or 0) > len(found.words):
-            raise GrantRefused(request=request)
-        if words is not None:
-            found = found._replace(words=found.words[:words])
-        expires = None if seconds is None else self._store.journal.now() + seconds * 10**9
-        agent, session = asked.path.partition("/")[0], ""
-        if scope == "session":
-            session = grants.find_session(asked.path)
-        grant = Grant(agent, found, session, words is not None, expires, uses, request)
-        if (scope == "session" and not session) or not grants.is_offered(grant, asked.path, shown):
+        shown = parse_request(self._store.content(asked))
+        grant = grants.build_grant(asked.path, request, shown, choice, self._store.journal.now())
+        if grant is None:
             raise GrantRefused(request=request)
         detail: dict[str, Json] = {"request": request}
         texts = catalogue(self._store.registry.current(call).language)
         draft = call.with_tool(GRANT).write(
             grants.ZONE,
-            f"{agent}/{uuid4().hex[:12]}",
+            f"{grant.agent}/{uuid4().hex[:12]}",
             grants.dump_grant(grant),
             validation.escape_unstorable(grants.describe_grant(grant, texts), _MAX_SENTENCE),
             0,
@@ -260,9 +237,6 @@ class Grants:
         if row is None or row.zone != "request" or row.version != 1 or self._people.find_flaw(row):
             raise RequestNotFound(request=number)
         return row
-
-    def _read_request(self, asked: Row) -> Request:
-        return parse_request(self._store.content(asked))
 
 
 class AgentBreaker:

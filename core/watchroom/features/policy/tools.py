@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from watchroom.features.policy.grants import MAX_SECONDS, MAX_USES, Scope
+from watchroom.features.policy.grants import MAX_SECONDS, MAX_USES, GrantChoice, Scope
 from watchroom.kernel.tools.context import ToolContext
 from watchroom.kernel.tools.models import NO_BOOL, ParamsModel, ResultModel, RowNumber
 from watchroom.kernel.tools.tool import Toolset
@@ -36,14 +36,8 @@ class GrantCallsResult(ResultModel):
 def grant_calls(context: ToolContext, params: GrantCallsParams) -> GrantCallsResult:
     """Grant further calls like the call of a request, as the person of ``context``. Raise `RequestNotFound`,
     `GrantRefused`."""
-    row = context.zones.grants.make(
-        context.call,
-        params.request,
-        params.scope,
-        uses=params.uses,
-        seconds=params.seconds,
-        words=params.words,
-    )
+    choice = GrantChoice(params.scope, params.uses, params.seconds, params.words)
+    row = context.zones.grants.make(context.call, params.request, choice)
     return GrantCallsResult(grant=row.seq, covers=row.message)
 
 
