@@ -43,7 +43,7 @@ from watchroom_cli.output.table import format_table
 if TYPE_CHECKING:
     from watchroom.features.calls.toolbox import Toolbox
     from watchroom.features.policy.plain_command import Doubt
-    from watchroom.features.policy.service import GrantState
+    from watchroom.features.policy.reads import GrantState
 
 
 def declare_policy(parser: ArgumentParser, texts: Catalogue) -> None:

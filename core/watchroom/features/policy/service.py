@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Mapping
+from typing import Final
 from uuid import uuid4
 
 from watchroom import validation
@@ -12,9 +12,10 @@ from watchroom.features.config.store import Store
 from watchroom.features.people.service import PeopleReader
 from watchroom.features.policy import grants
 from watchroom.features.policy.breaker import BREAKER, Breaker, BreakerSettings, Trip
-from watchroom.features.policy.grants import Grant, GrantChoice
+from watchroom.features.policy.grants import GrantChoice
+from watchroom.features.policy.reads import GrantState, list_grants
 from watchroom.features.policy.rules import PolicyDecision, PolicySubject, decide, policy_subject
-from watchroom.features.requests.rows import Request, call_subject, has_expired, parse_request
+from watchroom.features.requests.rows import Request, call_subject, parse_request
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal.topics import messages_to
 from watchroom.kernel.rules.row_files import CONFIG_PATH
@@ -94,25 +95,6 @@ class WorkspacePolicy:
         )
 
 
-class GrantState(NamedTuple):
-    """A grant and its uses.
-
-    - ``row``: the row with which a person gave it.
-    - ``head``: its newest version: the row itself, the last use, or the row that revoked it.
-    - ``uses_left``: the number of further calls.
-    """
-
-    grant: Grant
-    row: Row
-    head: Row
-    uses_left: int
-
-    @property
-    def last_use(self) -> Row | None:
-        """The row of the last call that the grant allowed, None if it allowed none."""
-        return self.head if self.head.tool == USE_GRANT else None
-
-
 class Grants:
     """The grants in the workspace of ``store``. ``people`` decides which rows count. Thread-safe.
 
@@ -165,25 +147,12 @@ class Grants:
             if row.outcome == "ok":
                 return row
 
-    def list_all(self) -> list[GrantState]:
-        """Return all grants that nobody revoked, oldest first, also those that have ended or do not count.
-        Raise `JournalError`."""
-        return sorted(self._list(""), key=lambda each: each.row.seq)
-
     def list_active(self, agent: str = "") -> list[GrantState]:
         """Return the grants that still allow calls, oldest first.
 
         ``agent``: only grants for this agent, default all. Raise `JournalError`.
         """
-        now = self._store.journal.now()
-        found = [
-            each
-            for each in self._list(agent)
-            if each.uses_left > 0
-            and not has_expired(each.grant.expires, now)
-            and not self._people.find_flaw_now(each.row)
-        ]
-        return sorted(found, key=lambda each: each.row.seq)
+        return list_grants(self._store.journal, self._people, agent)
 
     def find(self, path: str, request: Request) -> GrantState | None:
         """Return the oldest active grant that covers the ``request`` at ``path``, None if there is none."""
@@ -222,15 +191,6 @@ class Grants:
                 if is_use and not self._people.find_flaw(row):
                     return row
         return None
-
-    def _list(self, agent: str) -> Iterator[GrantState]:
-        for head in self._store.journal.heads(grants.ZONE, f"{agent}/" if agent else ""):
-            row = head if head.version == 1 else self._store.journal.version(grants.ZONE, head.path, 1)
-            if head.deleted or row is None or row.tool != GRANT:
-                continue
-            grant = grants.parse_grant(self._store.content(row))
-            if grant is not None:
-                yield GrantState(grant, row, head, grant.uses + 1 - (head.version or 0))
 
     def _find_request(self, number: int) -> Row:
         row = self._store.journal.row(number)
