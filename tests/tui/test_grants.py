@@ -13,7 +13,7 @@ from tui.test_requests_screen import sees_request
 from watchroom import Workspace
 from watchroom.features.overview.snapshots import read_model
 from watchroom.features.sessions.runtime.messages import ToolCall
-from watchroom_tui.dialogs.grant import parse_end
+from watchroom_tui.presentation.grant_end import parse_end
 
 
 def write_call(content: str, version: int, name: str = PLAN) -> ToolCall:

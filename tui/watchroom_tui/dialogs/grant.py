@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import ClassVar, Final, NamedTuple
 
 from textual import on
@@ -16,7 +15,6 @@ from watchroom.features.calls.reads import RequestDetails
 from watchroom.features.policy.grants import (
     DEFAULT_SECONDS,
     DEFAULT_USES,
-    MAX_SECONDS,
     MAX_USES,
     GrantChoice,
     build_grant,
@@ -31,13 +29,11 @@ from watchroom_tui.dialogs.base import ModalDialog
 from watchroom_tui.formatters.columns import Column
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.keys.actions import Scope, bindings
+from watchroom_tui.presentation.grant_end import parse_end
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.item_list import ItemList
 from watchroom_tui.widgets.line_widget import content
 
-_DURATION: Final = re.compile(r"(\d{1,6})([smhd])")
-_CLOCK: Final = re.compile(r"([01]?\d|2[0-4]):([0-5]\d)")
-_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _TIMES: Final = ("1h", "24:00", "7d")
 """The suggested ends: an hour, the end of the day, a week. A grant for a session can also have none."""
 _MAX_PREFIXES: Final = 5
@@ -70,26 +66,6 @@ def list_offers(details: RequestDetails, texts: Catalogue) -> list[GrantOffer]:
             if grant is not None:
                 offers.append(GrantOffer(choice, describe_grant(grant, texts)))
     return offers
-
-
-def parse_end(text: str, now: datetime) -> int | None:
-    """Return the seconds from ``now`` until ``text``: a duration such as ``1h``, or the next ``18:00``; 24:00
-    is the end of the day. None for an empty text. Raises ValueError."""
-    text = text.strip()
-    if not text:
-        return None
-    if found := _DURATION.fullmatch(text):
-        seconds = int(found[1]) * _UNITS[found[2]]
-    elif found := _CLOCK.fullmatch(text):
-        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
-        end = midnight + timedelta(hours=int(found[1]), minutes=int(found[2]))
-        end = end if end > now.replace(tzinfo=None) else end + timedelta(days=1)
-        seconds = int(end.timestamp() - now.timestamp())
-    else:
-        raise ValueError(text)
-    if not 0 < seconds <= MAX_SECONDS:
-        raise ValueError(text)
-    return seconds
 
 
 class OfferList(ItemList[GrantOffer]):
