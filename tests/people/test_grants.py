@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from clock import HOUR, JumpingClock
-from people.conftest import BOT, DANA, EVE, STRANGER, Team, person
+from people.conftest import BOT, DANA, EVE, STRANGER, Team, close, person
 from people.planted import plant
 from watchroom import Agent, Workspace
 from watchroom.errors import (
@@ -27,6 +28,7 @@ from watchroom.features.people.decisions import SIGNATURE, SIGNED
 from watchroom.features.policy.grants import PLACE, GrantChoice, Scope
 from watchroom.features.requests.rows import PendingCall, Request, decide_all, dump_answer
 from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.journal.postgres.members import DatabaseMembers
 from watchroom.model import ANSWER, REVOKE_GRANT, USE_GRANT, Json, Row
 
 EVE_DECIDES = CallContext("human:eve")
@@ -243,6 +245,39 @@ def test_an_unsigned_grant_is_refused_and_a_signed_one_counts(team: Team) -> Non
 def needs_of(team: Team) -> list[str]:
     model = read_model(team.workspace.journal, team.workspace.journal.last_seq())
     return [need.kind for need in model.needs]
+
+
+def test_verify_finds_nothing_wrong_with_grants_and_their_uses(team: Team) -> None:
+    team.sign_as(EVE)
+    made = grant(team.workspace)
+    ask(team.workspace, "1")
+    team.workspace.grants.revoke(EVE_DECIDES, made.seq)
+    team.sign_as(DANA)
+    team.workspace.people.revoke("human:dana", "eve")
+    assert team.workspace.verify() == []
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_an_agents_login_on_a_server_uses_a_grant(
+    new_database: Callable[[], str], tmp_path: Path, is_closed: bool
+) -> None:
+    agents, url = [Agent("alice"), Agent("bob")], new_database()
+    with (
+        Workspace.open(url, agents, checkout=tmp_path / "team") as workspace,
+        closing(DatabaseMembers(url)) as members,
+    ):
+        if is_closed:
+            close(workspace)
+            workspace.signing.signer = EVE
+        grant(workspace, uses=1)
+        address = members.add("alice", "agent")
+        with Workspace.open(address, checkout=tmp_path / "alice") as of_alice:
+            asked = [ask(of_alice, name) for name in ("1", "2")]
+            assert [is_approved(of_alice, each) for each in asked] == [True, False]
+        assert [is_approved(workspace, each) for each in asked] == [True, False]
+        model = read_model(workspace.journal, workspace.journal.last_seq())
+        assert {need.kind for need in model.needs} == {"request"}
 
 
 @pytest.mark.parametrize("signer", [BOT, STRANGER])

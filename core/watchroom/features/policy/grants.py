@@ -2,6 +2,8 @@
 
 `read_call` decides whether a call is understood well enough to be granted; otherwise a person can only
 approve it once. `covers` compares a later call with the shown one. In doubt a grant does not match.
+
+Uses in the journal are judged again with this code. A change that matches less makes earlier uses not count.
 """
 
 from __future__ import annotations
