@@ -249,7 +249,12 @@ def find_session(path: str) -> str:
 def covers(grant: Grant, path: str, request: Request) -> bool:
     """Return whether ``grant`` covers the call of the ``request`` at ``path``."""
     call = read_call(request)
-    if call is None or path.partition("/")[0] != grant.agent:
+    return call is not None and matches(grant, path, call)
+
+
+def matches(grant: Grant, path: str, call: GrantedCall) -> bool:
+    """Return whether ``grant`` covers ``call``, the result of `read_call` for the request at ``path``."""
+    if path.partition("/")[0] != grant.agent:
         return False
     if grant.session and find_session(path) != grant.session:
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from watchroom.features.people.service import PeopleReader
@@ -30,11 +31,17 @@ class GrantState(NamedTuple):
         return self.head if self.head.tool == USE_GRANT else None
 
 
-def list_grants(journal: Journal, people: PeopleReader, agent: str = "") -> list[GrantState]:
+def list_grants(
+    journal: Journal,
+    people: PeopleReader,
+    agent: str = "",
+    is_wanted: Callable[[Grant], bool] = lambda grant: True,
+) -> list[GrantState]:
     """Return the grants that still allow calls, oldest first.
 
     - ``people``: decides which grants count.
     - ``agent``: only grants for this agent, default all.
+    - ``is_wanted``: only grants for which it returns True. Signatures of the others are not checked.
 
     Raise `JournalError`.
     """
@@ -44,9 +51,9 @@ def list_grants(journal: Journal, people: PeopleReader, agent: str = "") -> list
         if head.deleted or row is None or row.tool != GRANT:
             continue
         grant = parse_grant(journal.content(row.seq) or "")
-        if grant is None or has_expired(grant.expires, now) or people.find_flaw_now(row):
+        if grant is None or has_expired(grant.expires, now) or not is_wanted(grant):
             continue
-        if (left := grant.uses + 1 - (head.version or 0)) > 0:
+        if (left := grant.uses + 1 - (head.version or 0)) > 0 and not people.find_flaw_now(row):
             found.append(GrantState(grant, row, head, left))
     return sorted(found, key=lambda each: each.row.seq)
 

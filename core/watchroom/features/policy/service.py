@@ -156,10 +156,14 @@ class Grants:
 
     def find(self, path: str, request: Request) -> GrantState | None:
         """Return the oldest active grant that covers the ``request`` at ``path``, None if there is none."""
-        if grants.read_call(request) is None:
+        call = grants.read_call(request)
+        if call is None:
             return None
-        active = self.list_active(path.partition("/")[0])
-        return next((each for each in active if grants.covers(each.grant, path, request)), None)
+        agent = path.partition("/")[0]
+        covering = list_grants(
+            self._store.journal, self._people, agent, lambda grant: grants.matches(grant, path, call)
+        )
+        return next(iter(covering), None)
 
     def use(self, asked: Row, request: Request) -> Row | None:
         """Take a use of a grant for the call of ``request`` in the row ``asked``. Return the row of the use,
