@@ -444,6 +444,24 @@ class RequestTaken(DeniedError):
     code = "request_taken"
 
 
+class GrantRefused(DeniedError):
+    """The call of a request cannot be granted in this scope. Values: request."""
+
+    code = "grant_refused"
+
+
+class GrantNotFound(DeniedError):
+    """There is no grant in this row. Values: grant."""
+
+    code = "grant_not_found"
+
+
+class GrantEnded(DeniedError):
+    """The grant was revoked. Values: grant."""
+
+    code = "grant_ended"
+
+
 class RequestExpired(WatchroomError):
     """The answer came after the request expired. Values: request."""
 

@@ -82,6 +82,7 @@ Zone: TypeAlias = Literal[
     "settings",
     "tree",
     "repo",
+    "grant",
 ]
 """The kinds of paths. `watchroom.kernel.zones.ZONES` has a record for each."""
 
@@ -159,6 +160,11 @@ ASK: Final = "ask_person"
 ANSWER: Final = "answer_request"
 WITHDRAW: Final = "withdraw_request"
 """The tool of a row that ends a request without an answer."""
+GRANT: Final = "grant_calls"
+"""The tool with which a person allows calls like one that was shown."""
+USE_GRANT: Final = "use_grant"
+"""The tool of Watchroom's row for a call that a grant allows. The answer to the request names the row."""
+REVOKE_GRANT: Final = "revoke_grant"
 STREAM: Final = "llm_stream"
 """The tool of a note within a session's step: a piece of the answer that a model is streaming."""
 CONTINUE: Final = "continue_session"

@@ -184,6 +184,7 @@ class Workspace:
         self.links = services.links
         self.signing = services.signing
         self.requests = services.requests
+        self.grants = services.grants
         self.settings = services.settings
         self.budgets = services.budgets
         self.session_zone = services.session_zone

@@ -6,16 +6,17 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from calls import ok
-from people.conftest import CALL, STRANGER, person
+from people.conftest import CALL, EVE, STRANGER, person
 from watchroom import Workspace
 from watchroom.errors import ConflictSettled
 from watchroom.features.config.rows import SETTINGS_PATH, SETTINGS_ZONE
 from watchroom.features.overview.model import Model
 from watchroom.features.overview.snapshots import read_model
 from watchroom.features.people.rules import STOPPED_PATH
-from watchroom.features.requests.rows import Request, decide_all, dump_answer, dump_request
+from watchroom.features.policy.grants import Grant, GrantChoice, GrantedCall, dump_grant
+from watchroom.features.requests.rows import PendingCall, Request, decide_all, dump_answer, dump_request
 from watchroom.kernel.call_context import CallContext
-from watchroom.model import MESSAGE, PAUSE, RESUME, Draft, Json, Note, Write
+from watchroom.model import MESSAGE, PAUSE, RESUME, Draft, Json, Note, Row, Write
 from watchroom.validation import sha256
 
 REQUEST: Final = Request("approve", calls=(CALL,))
@@ -83,6 +84,72 @@ def _plant(workspace: Workspace) -> Attempt:
         lambda actor, tool: Write(actor, tool, "request", "alice/1/1", dump_request(REQUEST), expected=0),
         None,
         lambda model: bool(model.requests),
+    )
+
+
+def _shown(workspace: Workspace, name: str) -> int:
+    """The number of a request of alice's whose call can be granted."""
+    call = PendingCall("c1", "run_command", '{"command": "make"}')
+    request = Request("approve", calls=(call,))
+    return workspace.requests.ask(CallContext("alice"), f"alice/s1/{name}", request).seq
+
+
+def _granted(workspace: Workspace) -> Row:
+    """The row of a grant of eve's."""
+    number = _shown(workspace, "1")
+    workspace.signing.signer = EVE
+    row = workspace.grants.make(CallContext("human:eve"), number, GrantChoice("session", 1))
+    workspace.signing.signer = None
+    return row
+
+
+def _grant(workspace: Workspace) -> Attempt:
+    number = _shown(workspace, "1")
+    call = GrantedCall("run_command", ("make",))
+    text = dump_grant(Grant("alice", call, "alice/s1", False, None, 1, number))
+    return Attempt(
+        lambda actor, tool: Write(
+            actor, tool, "grant", "alice/1", text, expected=0, detail={"request": number}
+        ),
+        lambda: bool(workspace.grants.list_active()),
+        None,
+    )
+
+
+def _revoke(workspace: Workspace) -> Attempt:
+    row = _granted(workspace)
+    return Attempt(
+        lambda actor, tool: Write(actor, tool, "grant", row.path, None, expected=1),
+        lambda: _is_revoked(workspace, row),
+        None,
+    )
+
+
+def _is_revoked(workspace: Workspace, row: Row) -> bool:
+    """Whether the grant in ``row`` answers no further request. A forged end of it also ends it."""
+    head = workspace.journal.head("grant", row.path)
+    return head is not None and head.deleted and workspace.people.counts(head)
+
+
+def _use(workspace: Workspace) -> Attempt:
+    row = _granted(workspace)
+    request = Request("approve", calls=(PendingCall("c1", "run_command", '{"command": "make "}'),))
+    ((asked, _),) = workspace.journal.append(
+        [Write("alice", "ask_person", "request", "alice/s1/2", dump_request(request), expected=0)]
+    )
+
+    def acts() -> bool:
+        head = workspace.journal.head("grant", row.path)
+        return head is not None and head.seq != row.seq and workspace.people.counts(head)
+
+    return Attempt(
+        lambda actor, tool: Write(
+            *(actor, tool, "grant", row.path, ""),
+            expected=1,
+            detail={"request": asked.seq, "before": row.seq},
+        ),
+        acts,
+        None,
     )
 
 
@@ -256,6 +323,9 @@ ATTEMPTS: Final[dict[str, Callable[[Workspace], Attempt]]] = {
     "answer a request": _answer,
     "withdraw a request": _withdraw,
     "ask a request": _plant,
+    "grant calls": _grant,
+    "revoke a grant": _revoke,
+    "use a grant": _use,
     "sign settings": _settings,
     "enrol a person": _enrol,
     "make a token": _make_token,

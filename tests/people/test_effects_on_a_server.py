@@ -39,7 +39,9 @@ def workspace_url(new_database: Callable[[], str]) -> str:
 
 @pytest.mark.parametrize("effect", [*ATTEMPTS])
 def test_an_agents_login_changes_no_protected_state(effect: str, workspace_url: str, tmp_path: Path) -> None:
-    own_actor = {"ask a request": "alice", "withdraw a request": "system"}.get(effect)
+    own_actor = {"ask a request": "alice", "withdraw a request": "system", "use a grant": "system"}.get(
+        effect
+    )
     agents = [Agent("alice"), Agent("bob")]
     with (
         Workspace.open(workspace_url, agents, checkout=tmp_path / "team") as workspace,

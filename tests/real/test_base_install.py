@@ -88,6 +88,7 @@ REFUSED: Final = {
     "watchroom member add ~/team": "there is no such workspace",
     "watchroom member list team/": "the workspace is in its folder",
     "watchroom answer": "the workspace has no open request",
+    "watchroom policy revoke": "nobody has granted calls",
     "--task 2c2251e33236": "the workspace has no such task",
     "watchroom resume": "the workspace has no such session",
     "--undo 5f0c21aa": "the workspace has no such revert",

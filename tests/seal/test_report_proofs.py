@@ -15,6 +15,7 @@ from calls import ok
 from cli.running import Captured, printed_json, refusal
 from people.conftest import DANA, EVE, STRANGER, Team
 from people.conftest import team as team
+from people.test_grants import ask, grant, is_approved
 from watchroom.features.requests.rows import decide_all
 from watchroom.history.seal import verify_report
 from watchroom.kernel.call_context import CallContext
@@ -92,6 +93,24 @@ def test_whatever_is_changed_is_found(proof: dict[str, Any], tmp_path: Path) -> 
     for change in ("content", "column", "left out", "rest", "person", "revoked", "nobody", "checkpoint"):
         status, said = check(tmp_path, changed(change))
         assert (status, said[:10]) == (1, "NOT PROVEN"), f"{change}: {said}"
+
+
+def test_a_grant_is_proven_like_an_answer(team: Team, capsys: Captured, tmp_path: Path) -> None:
+    workspace = team.workspace
+    after = workspace.journal.last_seq() - 1
+    team.sign_as(EVE)
+    grant(workspace)
+    assert is_approved(workspace, ask(workspace, "1"))
+    until = str(workspace.journal.last_seq())
+    assert workspace.sealing.write_due(Event(), at_once=True)
+    workspace.flush()
+    arguments = ("report", str(team.root), "--from", str(after), "--to", until, "--format", "proof")
+    found = printed_json(capsys, *arguments)
+    status, said = check(tmp_path, found)
+    assert (status, "1 decision" in said) == (0, True), said
+    made = next(each for each in found["rows"] if each["row"][3] == "grant_calls")
+    made["content"] = made["content"].replace('"uses": 3', '"uses": 9')
+    assert check(tmp_path, found)[0] == 1
 
 
 def test_another_owner_is_no_owner(proof: dict[str, Any], tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from people.conftest import close
 from runtime.scripted import until
 from serving.clients import called, over_http, refused, serving, within
 from watchroom import Toolbox, Workspace
+from watchroom.features.policy.grants import GrantChoice
 from watchroom.features.requests.rows import PendingCall, Request
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal import RowFilter
@@ -61,6 +62,22 @@ async def test_the_clients_person_approves(workspace: Workspace, alice: Toolbox,
     assert "plan.md" in message
     opened, ended = requests_of(workspace)
     assert (opened.actor, ended.actor) == ("alice", "human:at alice")
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_granted_call_is_made_without_a_form(workspace: Workspace, alice: Toolbox, era: str) -> None:
+    forms: list[str] = []
+    client_is = {"mode": era, "elicitation_callback": saying("decline", None, forms)}
+    shown = Request("approve", calls=(PendingCall("call", "collab_write", json.dumps(WRITE)),))
+    asked = workspace.requests.ask(CallContext("alice"), "alice/mcp/shown", shown)
+    workspace.grants.make(CallContext("human:dana"), asked.seq, GrantChoice("place", 1, 3600))
+    async with within(workspace, alice, approval_tools=["collab_write"], client=client_is) as client:
+        assert (await called(client, "collab_write", **WRITE))["version"] == 1
+        assert forms == []
+        # It is used up.
+        assert (await refused(client, "collab_write", **WRITE))["error"] == "call_rejected"
+    assert len(forms) == 1
+    assert written(workspace) == 1
 
 
 async def test_in_a_closed_workspace_the_clients_word_is_no_answer(

@@ -20,7 +20,7 @@ from watchroom.features.handoffs.service import Handoffs
 from watchroom.features.links.service import Links
 from watchroom.features.needs.service import Acknowledgements
 from watchroom.features.people.service import DecisionSigning, PeopleRegistry, SignedSettings
-from watchroom.features.policy.service import WorkspacePolicy
+from watchroom.features.policy.service import Grants, WorkspacePolicy
 from watchroom.features.requests.service import Requests
 from watchroom.features.reverts.service import Reverts
 from watchroom.features.reverts.withdrawals import make_withdrawals
@@ -96,7 +96,8 @@ class Services:
         self.alerts = Alerts(store)
         self.links = Links(store)
         self.signing = DecisionSigning(store, self.people)
-        self.requests = Requests(store, self.people)
+        self.grants = Grants(store, self.people)
+        self.requests = Requests(store, self.people, self.grants)
         self.settings = SignedSettings(store, self.people)
         self.budgets = BudgetControl(store, self.requests, self.settings, self.people)
         self.session_zone = SessionRecords(store, self.policy, self.people)

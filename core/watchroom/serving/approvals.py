@@ -202,7 +202,8 @@ class CallApprovals:
     ) -> Answer | None:
         """Wait until the request at ``path`` is answered or expires, and return the answer."""
         elicitation = None
-        if can_elicit and context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        is_open = await run_in_thread(self._requests.ended, path) is None
+        if can_elicit and is_open and context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             elicitation = asyncio.create_task(self._elicit(context, toolbox, call, path))
         try:
             return (await wait_for_outcome(self._requests, self._background, path, expires)).answer

@@ -1,7 +1,8 @@
-"""The command policy: explain the policy's verdict on a call."""
+"""The command policy: explain the policy's verdict on a call, and list and revoke grants."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from argparse import ArgumentParser, Namespace
@@ -13,6 +14,7 @@ from zoneinfo import ZoneInfo
 
 from watchroom.errors import ConfigInvalid
 from watchroom.features.config.rows import parse_config
+from watchroom.features.policy import grants
 from watchroom.features.policy.rules import (
     PolicyDecision,
     PolicyRules,
@@ -21,15 +23,18 @@ from watchroom.features.policy.rules import (
     dump_rule,
     policy_subject,
 )
-from watchroom.features.requests.rows import parse_json
+from watchroom.features.requests.rows import PendingCall, Request, parse_json
 from watchroom.features.trees.worktrees import find_worktrees
 from watchroom.kernel.checkout.layout import CONTROL
 from watchroom.kernel.rules.row_files import CONFIG_PATH
 from watchroom.model import HUMAN_PREFIX, Json, timestamp
-from watchroom.texts import Catalogue, Language
+from watchroom.texts import Catalogue, Language, catalogue
 from watchroom.workspace import Workspace
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.presentation.usage import WrongUsage
+from watchroom_tui.services import person_calls
 
+from watchroom_cli.acting_person import act_as_person, name_of_this_person
 from watchroom_cli.arguments.time_argument import nanoseconds
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument
 from watchroom_cli.command import print_json
@@ -38,22 +43,90 @@ from watchroom_cli.output.table import format_table
 if TYPE_CHECKING:
     from watchroom.features.calls.toolbox import Toolbox
     from watchroom.features.policy.plain_command import Doubt
+    from watchroom.features.policy.reads import GrantState
 
 
 def declare_policy(parser: ArgumentParser, texts: Catalogue) -> None:
-    parser.add_argument("action", choices=["explain"], help=texts("cli.policy.explain.help"))
+    help_text = texts("cli.policy.actions.help")
+    parser.add_argument("action", choices=["explain", "grants", "revoke"], help=help_text)
     add_workspace_argument(parser, texts)
-    parser.add_argument("agent")
-    parser.add_argument("tool")
+    parser.add_argument("agent", nargs="?", metavar="AGENT|GRANT", help=texts("cli.argument.policy_agent"))
+    parser.add_argument("tool", nargs="?")
     parser.add_argument(
         "arguments", nargs="?", default="{}", metavar="JSON", help=texts("cli.argument.policy_arguments")
     )
     parser.add_argument("--folder", metavar="DIR", help=texts("cli.argument.policy_folder"))
     parser.add_argument("--time", metavar="TIME", help=texts("cli.argument.policy_time"))
+    parser.add_argument("--key", default="", metavar="FILE", help=texts("cli.argument.key"))
+    parser.add_argument("--as", dest="person", metavar="NAME", help=texts("cli.argument.as"))
     parser.add_argument("--json", action="store_true", help=texts("cli.argument.json"))
 
 
 def run_policy(args: Namespace, texts: Catalogue) -> int:
+    if args.action == "grants":
+        return _list_grants(args, texts)
+    if args.action == "revoke":
+        return _revoke_grant(args, texts)
+    if args.agent is None or args.tool is None:
+        raise WrongUsage(texts("cli.policy.explain.needs"))
+    return _explain(args, texts)
+
+
+def _list_grants(args: Namespace, texts: Catalogue) -> int:
+    with Workspace.open(args.dir, create=False, scan=False) as workspace:
+        states = workspace.grants.list_active(args.agent or "")
+        words = catalogue(args.language)
+    table = [describe_state(each, words) for each in states]
+    if args.json:
+        print_json(table, indent=2)
+        return 0
+    for line in format_table(table, texts) or [texts("cli.policy.no_grants")]:
+        print(line)
+    return 0
+
+
+def describe_state(state: GrantState, texts: Catalogue) -> dict[str, Json]:
+    """Return ``state`` as an entry of a table. ``texts``: the core's texts."""
+    last, expires = state.last_use, state.grant.expires
+    return {
+        "grant": state.row.seq,
+        "by": state.row.actor.removeprefix(HUMAN_PREFIX),
+        "uses_left": state.uses_left,
+        "until": timestamp(expires) if expires is not None else None,
+        "last_use": last.timestamp if last is not None else None,
+        "covers": grants.describe_grant(state.grant, texts),
+    }
+
+
+def _revoke_grant(args: Namespace, texts: Catalogue) -> int:
+    if args.agent is None or not args.agent.isdecimal() or args.tool is not None:
+        raise WrongUsage(texts("cli.policy.revoke.needs"))
+    with Workspace.open(args.dir, create=False, scan=False) as workspace:
+        call = person_calls.revoke_grant(int(args.agent))
+        result = act_as_person(workspace, args.person or name_of_this_person(), call, key=args.key)
+    print_json(result, indent=2)
+    return 0 if result["success"] else 1
+
+
+def _find_grant(
+    workspace: Workspace, agent: str, tool: str, arguments: Mapping[str, Json], folder: str
+) -> GrantState | None:
+    """Return a grant that covers a call, in its session if it is for one."""
+    file = grants.find_file(tool, arguments)
+    place = {
+        "folder": os.path.realpath(folder) if folder else "",
+        "target": os.path.realpath(file) if file else "",
+    }
+    call = PendingCall("call", tool, json.dumps(arguments))
+    request = Request("approve", calls=(call,), metadata={grants.PLACE: place})
+    for state in workspace.grants.list_active(agent):
+        path = f"{state.grant.session or f'{agent}/mcp'}/call"
+        if grants.covers(state.grant, path, request):
+            return state
+    return None
+
+
+def _explain(args: Namespace, texts: Catalogue) -> int:
     arguments = _parse_arguments(args.arguments, texts)
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
         _report_invalid(workspace, args.language, texts)
@@ -68,10 +141,18 @@ def run_policy(args: Namespace, texts: Catalogue) -> int:
             subject = policy_subject(arguments)
             decision = toolbox.decide_policy(args.tool, arguments, now)
         rules = workspace.config.policy
+        found = None
+        if decision.verdict == "ask":
+            found = _find_grant(workspace, toolbox.actor, args.tool, arguments, args.folder or "")
     if args.json:
-        print_json(_as_json(args, subject, rules, decision, now), indent=2)
+        number = found.row.seq if found is not None else None
+        print_json({**_as_json(args, subject, rules, decision, now), "grant": number}, indent=2)
     else:
         print(_verdict_text(args.agent, rules, decision, texts))
+        if found is not None:
+            covers = grants.describe_grant(found.grant, catalogue(args.language))
+            by = found.row.actor.removeprefix(HUMAN_PREFIX)
+            print(sanitize(texts("cli.policy.granted", grant=found.row.seq, by=by, covers=covers)))
         if decision.tested is not None:
             would = texts(f"cli.policy.would.{decision.tested.rule.verdict}")
             print(texts("cli.policy.tested", rule=decision.tested.label, would=would))

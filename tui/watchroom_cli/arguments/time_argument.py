@@ -11,6 +11,7 @@ from watchroom.kernel.checkout.location import find_journal
 from watchroom.kernel.journal import Journal, is_server_address, open_to_read
 from watchroom.kernel.journal import open_journal as open_at
 from watchroom.texts import Catalogue
+from watchroom_tui.presentation.grant_end import parse_end
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.presentation.usage import WrongUsage
 
@@ -68,3 +69,18 @@ def moment_range(journal: Journal, since: str | None, until: str | None, texts: 
     if last < after:
         raise WrongUsage(texts("cli.moment.backwards", after=after, until=last))
     return after, last
+
+
+def seconds_until(text: str, now: int, texts: Catalogue) -> int:
+    """Return the seconds from ``now`` (nanoseconds since the epoch) until ``text``, at least 1.
+
+    ``text``: a duration such as ``1h``, the next ``18:00``, or an ISO 8601 time. Raises `WrongUsage` for
+    another text, and for a time that has passed.
+    """
+    try:
+        seconds = parse_end(text, datetime.fromtimestamp(now / 1e9).astimezone())
+    except ValueError:
+        seconds = (nanoseconds(text, texts) - now) // 10**9
+    if seconds is None or seconds <= 0:
+        raise WrongUsage(texts("cli.moment.past", given=sanitize(text)))
+    return seconds

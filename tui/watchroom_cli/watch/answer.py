@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from typing import get_args
 
 from watchroom.errors import RequestNotFound
 from watchroom.features.calls.reads import (
@@ -11,6 +12,7 @@ from watchroom.features.calls.reads import (
     find_request,
     read_request,
 )
+from watchroom.features.policy.grants import DEFAULT_SECONDS, DEFAULT_USES, GrantChoice, Scope
 from watchroom.features.requests.reviews import decide_calls, reject_calls
 from watchroom.features.requests.rows import Request
 from watchroom.texts import Catalogue, catalogue
@@ -23,6 +25,7 @@ from watchroom_tui.services.person_calls import PersonCall
 from watchroom_tui.worker.main import DiffLine, diff
 
 from watchroom_cli.acting_person import act_as_person, name_of_this_person
+from watchroom_cli.arguments.time_argument import seconds_until
 from watchroom_cli.arguments.workspace_argument import add_workspace_argument
 from watchroom_cli.command import add_utc_argument, print_json
 from watchroom_cli.watch.review_arguments import (
@@ -46,6 +49,10 @@ def declare_answer(parser: ArgumentParser, texts: Catalogue) -> None:
         "--arguments", action="append", default=[], metavar="[CALL=]JSON", help=texts("cli.argument.edited")
     )
     add_review_arguments(parser, texts)
+    parser.add_argument("--scope", choices=get_args(Scope), help=texts("cli.argument.scope"))
+    parser.add_argument("--words", type=int, metavar="N", help=texts("cli.argument.grant_words"))
+    parser.add_argument("--uses", type=int, metavar="N", help=texts("cli.argument.grant_uses"))
+    parser.add_argument("--until", metavar="TIME", help=texts("cli.argument.grant_until"))
     parser.add_argument("--key", default="", metavar="FILE", help=texts("cli.argument.key"))
     parser.add_argument("--as", dest="person", metavar="NAME", help=texts("cli.argument.as"))
     add_utc_argument(parser, texts)
@@ -61,19 +68,39 @@ def run_answer(args: Namespace, texts: Catalogue) -> int:
             _print(workspace, args.request, texts)
             return 0
         call = _answer_call(workspace, args, request, texts)
-        result = act_as_person(workspace, args.person or name_of_this_person(), call, key=args.key)
+        choice = _choose_grant(args, workspace.journal.now(), texts)
+        person = args.person or name_of_this_person()
+        result = act_as_person(workspace, person, call, key=args.key)
+        if choice is not None and result["success"]:
+            call = person_calls.grant(args.request, choice)
+            granted = act_as_person(workspace, person, call, key=args.key)
+            result = {**result, **granted}
     print_json(result, indent=2)
     return 0 if result["success"] else 1
 
 
 def _check_options(args: Namespace, texts: Catalogue) -> None:
     chooses = bool(args.take or args.decline)
+    if args.scope is None and not (args.words is args.uses is args.until is None):
+        raise WrongUsage(texts("cli.answer.needs_scope"))
+    if args.scope and (not args.approve or args.arguments or chooses):
+        raise WrongUsage(texts("cli.answer.scope"))
     if args.arguments and not args.approve:
         raise WrongUsage(texts("cli.answer.arguments"))
     if chooses and (args.reject is not None or args.text is not None or args.choose):
         raise WrongUsage(texts("cli.answer.take"))
     if args.comment and not (chooses or args.approve or args.reject is not None):
         raise WrongUsage(texts("cli.answer.comment"))
+
+
+def _choose_grant(args: Namespace, now: int, texts: Catalogue) -> GrantChoice | None:
+    """Return the scope in which the call is granted, None to approve it once."""
+    if args.scope is None:
+        return None
+    seconds = seconds_until(args.until, now, texts) if args.until else None
+    if seconds is None and args.scope == "place":
+        seconds = DEFAULT_SECONDS
+    return GrantChoice(args.scope, DEFAULT_USES if args.uses is None else args.uses, seconds, args.words)
 
 
 def _answer_call(workspace: Workspace, args: Namespace, request: Request, texts: Catalogue) -> PersonCall:

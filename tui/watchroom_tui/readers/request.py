@@ -11,7 +11,8 @@ from watchroom.features.calls.reads import RequestDetails
 from watchroom.features.people.decisions import is_legacy, signing_key
 from watchroom.features.requests.reviews import LineKey, Review, can_write_part
 from watchroom.features.requests.rows import DIFFERENCE, POLICY_RULE, PendingCall, parse_arguments
-from watchroom.model import ANSWER, Json
+from watchroom.kernel.rules.details import get_int
+from watchroom.model import ANSWER, Json, Row
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters.actor_class import agent_class
@@ -264,6 +265,12 @@ def _change_rows(
         yield RequestRow([Span("   "), Span(texts("request.more", count=count), "dim")])
 
 
+def _answered_by(ended: Row, texts: Catalogue) -> str:
+    """Return the name of the person who answered, or the use of the grant that answered."""
+    number = get_int(ended.detail, "grant")
+    return texts("request.by_grant", row=number) if number else sanitize(ended.actor)
+
+
 def _answer_lines(details: RequestDetails, texts: Catalogue) -> list[Line]:
     ended = details.asked.ended
     if ended is None:
@@ -273,11 +280,11 @@ def _answer_lines(details: RequestDetails, texts: Catalogue) -> list[Line]:
         [
             Span(" "),
             Span(outcome, "title"),
-            Span(f"  {sanitize(ended.actor)} · {zoned_time(ended.time)}", "dim"),
+            Span(f"  {_answered_by(ended, texts)} · {zoned_time(ended.time)}", "dim"),
         ]
     ]
     signed = signing_key(ended)
-    if ended.tool == ANSWER:
+    if ended.tool == ANSWER and not get_int(ended.detail, "grant"):
         key = "request.signed_as_before" if is_legacy(ended) else "request.signed"
         by = texts(key, fingerprint=sanitize(signed)) if signed else texts("request.unsigned")
         lines.append([Span(f"   {by}", "dim")])

@@ -7,8 +7,21 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from watchroom.errors import NotText, TooLarge
+from watchroom.features.policy.grants import GrantChoice
 from watchroom.features.requests.rows import CallDecision
-from watchroom.model import ANSWER, DISMISS, MESSAGE, OUTSIDE, RESOLVE, REVERT, SEEN, Json, Row
+from watchroom.model import (
+    ANSWER,
+    DISMISS,
+    GRANT,
+    MESSAGE,
+    OUTSIDE,
+    RESOLVE,
+    REVERT,
+    REVOKE_GRANT,
+    SEEN,
+    Json,
+    Row,
+)
 
 
 class PersonCall(NamedTuple):
@@ -25,6 +38,16 @@ def decide(request: int, *, approved: bool, reason: str = "") -> PersonCall:
     - ``reason``: the reason for the agent.
     """
     return PersonCall(ANSWER, {"request": request, "approved": approved, "reason": reason or None})
+
+
+def grant(request: int, choice: GrantChoice) -> PersonCall:
+    """Return the call that grants further calls like the call of a request. ``request``: its number."""
+    return PersonCall(GRANT, {"request": request, **choice._asdict()})
+
+
+def revoke_grant(number: int) -> PersonCall:
+    """Return the call that revokes a grant. ``number``: the number of its row."""
+    return PersonCall(REVOKE_GRANT, {"grant": number})
 
 
 def decide_calls(request: int, decisions: Sequence[CallDecision], reason: str = "") -> PersonCall:

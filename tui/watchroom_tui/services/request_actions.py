@@ -10,6 +10,7 @@ from typing import cast
 
 from watchroom.features.calls.reads import RequestDetails, read_request
 from watchroom.features.overview.model import Model, Need
+from watchroom.features.policy.reads import GrantState
 from watchroom.features.requests.reviews import decide_calls, find_indivisible, reject_calls, write_taken
 from watchroom.features.requests.rows import PendingCall, parse_arguments
 from watchroom.features.sessions.view import RequestView
@@ -18,6 +19,7 @@ from watchroom.texts import Catalogue, catalogue
 
 from watchroom_tui.context import Arguments, Dashboard
 from watchroom_tui.dialogs.confirm import ConfirmDialog
+from watchroom_tui.dialogs.grant import GrantDialog, list_offers
 from watchroom_tui.dialogs.text_input import TextDraft, enter_text
 from watchroom_tui.formatters.labels import tool_name
 from watchroom_tui.keys.keymap import shown_key
@@ -74,6 +76,33 @@ class RequestActions:
             self._start(partial(self._approve, details, ticked))
         else:
             self.reject(details.asked)
+
+    def approve_as(self, details: RequestDetails) -> None:
+        """Approve the only call, and let the person grant further calls like it. Show the reason if it can
+        only be approved once."""
+        app = self._app
+        if any(each.declined for each in self._reviews.of(details).values()):
+            app.show_message(app.texts("grant.reviewed"), "warning")
+        elif not list_offers(details, catalogue(app.language)):
+            app.show_message(app.texts("grant.only_once"), "warning")
+        else:
+            app.open_editor(partial(self._approve_as, details))
+
+    async def _approve_as(self, details: RequestDetails) -> None:
+        app = self._app
+        choice = await app.push_screen_wait(GrantDialog(details))
+        if choice is None or not self.is_answerable(details.asked, "approve"):
+            return
+        calls = [call.id for call in details.request.calls]
+        if await self._answer(details.asked, partial(self._decisions, details, calls, {})):
+            call = person_calls.grant(details.asked.id, choice)
+            await app.carry_out(call.tool, call.arguments, app.texts("grant.done"))
+
+    def revoke(self, state: GrantState) -> None:
+        """Revoke the grant in ``state``."""
+        call = person_calls.revoke_grant(state.row.seq)
+        done = self._app.texts("grant.revoked")
+        self._start(partial(self._app.carry_out, call.tool, call.arguments, done))
 
     def reject(self, asked: RequestView) -> None:
         """Reject all calls, or decline the question, with a reason for the agent."""
@@ -221,13 +250,13 @@ class RequestActions:
 
         return self._app.drafts.find(TextDraft, key) or TextDraft(key, label, begun, is_wanted=is_open)
 
-    async def _answer(self, asked: RequestView, arguments: Arguments, draft: TextDraft | None = None) -> None:
-        """Answer the request, and show the outcome. ``draft``: the draft to drop if the answer is
-        accepted."""
+    async def _answer(self, asked: RequestView, arguments: Arguments, draft: TextDraft | None = None) -> bool:
+        """Answer the request, and show the outcome. Return whether the answer is accepted. ``draft``: the
+        draft to drop then."""
         app = self._app
         result = await app.act(ANSWER, arguments)
         if result is None:
-            return
+            return False
         if result["success"]:
             outcome = app.texts(f"request.outcome.{cast(str, result['outcome'])}")
             app.show_message(app.texts("request.done", agent=sanitize(asked.agent), outcome=outcome))
@@ -236,6 +265,7 @@ class RequestActions:
                 app.drafts.drop(TextDraft, draft.key)
         else:
             app.show_failure(result)
+        return bool(result["success"])
 
 
 def _problem(text: str, texts: Catalogue) -> str | None:

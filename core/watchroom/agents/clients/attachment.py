@@ -726,7 +726,10 @@ class Attachment:
         loop, requests = asyncio.get_running_loop(), self.workspace.requests
         expires = requests.now() + int(max(0.0, deadline - loop.time()) * 1e9)
         pending = PendingCall(call.id, call.tool, call.arguments)
-        request = await run_in_thread(build_question, self.client, pending, session.folder, rule, expires)
+        cwd = text_of(event, "cwd")
+        request = await run_in_thread(
+            build_question, self.client, pending, session.folder, cwd, rule, expires
+        )
         own = await run_in_thread(session.find_request_id, call.id, request)
         is_before = text_of(event, "hook_event_name") == BEFORE
         call = call._replace(request=session.request_path(own), is_before=is_before)

@@ -17,6 +17,7 @@ from watchroom.agents.clients.json_fields import text_of
 from watchroom.agents.clients.session import ClientSession
 from watchroom.algorithms.merge import unified_diff
 from watchroom.errors import MayNotDecide, RequestClosed, RequestExpired, RequestWithdrawn, SignatureRequired
+from watchroom.features.policy.grants import PLACE, find_file
 from watchroom.features.policy.rules import patched_files
 from watchroom.features.requests.rows import (
     DIFFERENCE,
@@ -173,17 +174,29 @@ def _read_text(path: str) -> str | None:
     return None if len(content) > _MAX_FILE_BYTES else content.decode(errors="replace")
 
 
-def build_question(client: str, call: PendingCall, folder: str, rule: str, expires: int) -> Request:
-    """Return the request to approve ``call``, with its diff. Reads the file.
+def build_question(client: str, call: PendingCall, folder: str, cwd: str, rule: str, expires: int) -> Request:
+    """Return the request to approve ``call``, with its diff and its place. Reads the file.
 
     - ``client``: the name of the client, which works in ``folder``
+    - ``cwd``: the folder in which the call is made, empty if unknown
     - ``rule``: the policy rule that requires the approval, empty if the client asks
     - ``expires``: the expiry time in nanoseconds since the epoch
     """
     difference = call_difference(parse_arguments(call.arguments), folder)
     metadata = {"client": client, POLICY_RULE: rule, DIFFERENCE: difference}
     known = {name: value for name, value in metadata.items() if value}
-    return Request("approve", calls=(call,), metadata=known, expires=expires)
+    place = _find_place(call, cwd)
+    return Request("approve", calls=(call,), metadata={**known, PLACE: place}, expires=expires)
+
+
+def _find_place(call: PendingCall, cwd: str) -> dict[str, str]:
+    """Return the folder and the file of ``call`` without symbolic links, each empty if unknown."""
+    path = find_file(call.name, parse_arguments(call.arguments))
+    is_known = os.path.isabs(path) and "\0" not in path
+    return {
+        "folder": os.path.realpath(cwd) if os.path.isabs(cwd) else "",
+        "target": os.path.realpath(path) if is_known else "",
+    }
 
 
 def format_decision(call: PendingCall, decided: CallDecision) -> str:

@@ -23,6 +23,7 @@ from watchroom.features.files import tools as files
 from watchroom.features.handoffs import tools as handoffs
 from watchroom.features.needs import tools as needs
 from watchroom.features.people import tools as config
+from watchroom.features.policy import tools as grants
 from watchroom.features.races import tools as races
 from watchroom.features.requests import tools as requests
 from watchroom.features.reverts import tools as reverts
@@ -50,6 +51,7 @@ _CORE: Final = (
     conflicts.TOOLS,
     needs.TOOLS,
     requests.TOOLS,
+    grants.TOOLS,
     sessions.TOOLS,
     agents.TOOLS,
     buffers.TOOLS,

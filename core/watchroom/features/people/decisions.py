@@ -30,7 +30,8 @@ from watchroom.features.people.rules import (
     effect_of,
     has_right_form,
 )
-from watchroom.features.requests.rows import Request, check_answer, parse_answer, parse_request
+from watchroom.features.policy.grants import MAX_USES, Grant, covers, is_offered, parse_grant
+from watchroom.features.requests.rows import Request, check_answer, has_expired, parse_answer, parse_request
 from watchroom.kernel.rules.append import KEY
 from watchroom.kernel.rules.details import get_int
 from watchroom.kernel.rules.row_leaf import has_leaf, hash_row
@@ -53,6 +54,8 @@ POSITION: Final = "position"
 _ID_FORM: Final = re.compile(r"[0-9a-f]{32}")
 WRONG_FORM: Final = "decision_form"
 """The rule of a row whose tool, actor or fields are invalid for its effect."""
+GRANT_ENDED: Final = "grant_ended"
+"""The rule of a row that uses a grant after its end."""
 _UNSIGNED: Final = frozenset({SIGNED, SIGNATURE, KEY, TRACEPARENT, BEGAN, CALL, OPERATION})
 """Fields that are added to a detail after it was signed."""
 _ABOUT: Final = ("request", "conflict", "resolves", "row")
@@ -174,7 +177,13 @@ def find_flaw(row: Row, people: People, evidence: Evidence) -> str:
         flaw = _find_wrong_statement(row, effect, rule, people, evidence)
         if flaw:
             return flaw
-    return WRONG_FORM if effect == "answer" and not _answers_its_request(row, evidence) else ""
+    if effect in ("answer", "answer_by_grant") and not _answers_its_request(row, evidence):
+        return WRONG_FORM
+    if effect == "grant" and _find_offered(row, evidence) is None:
+        return WRONG_FORM
+    if effect == "use_grant":
+        return _find_wrong_use(row, people, evidence)
+    return _find_wrong_grant(row, people, evidence) if effect == "answer_by_grant" else ""
 
 
 def takes_effect(row: Row, flaw: str) -> bool:
@@ -228,14 +237,87 @@ def _answers_its_request(row: Row, evidence: Evidence) -> bool:
 
 def _find_request(row: Row, evidence: Evidence) -> Request | None:
     """Return the request that the answer ``row`` names. None if it is not a request at the same path."""
+    asked = _find_asked(row, evidence)
+    return _read_request(asked, evidence) if asked is not None and asked.path == row.path else None
+
+
+def _find_asked(row: Row, evidence: Evidence) -> Row | None:
+    """Return the row of the request that ``row`` names, None if there is none."""
     number = get_int(row.detail, "request")
     asked = evidence.row(number) if number is not None and 0 < number < row.seq else None
-    if asked is None or (asked.zone, asked.path, asked.version) != (row.zone, row.path, 1):
-        return None
+    is_request = asked is not None and (asked.zone, asked.version) == ("request", 1)
+    return asked if is_request else None
+
+
+def _read_request(asked: Row, evidence: Evidence) -> Request | None:
     try:
         return parse_request(_content_of(asked, evidence))
     except JournalDamaged:
         return None
+
+
+def _find_offered(row: Row, evidence: Evidence) -> Grant | None:
+    """Return the grant in ``row``, None if its request does not offer it."""
+    grant, asked = parse_grant(_content_of(row, evidence)), _find_asked(row, evidence)
+    if grant is None or asked is None or grant.request != asked.seq or find_damage(asked) is not None:
+        return None
+    if row.path.partition("/")[0] != grant.agent or not has_right_form(asked, "ask"):
+        return None
+    request = _read_request(asked, evidence)
+    return grant if request is not None and is_offered(grant, asked.path, request) else None
+
+
+def _find_wrong_use(row: Row, people: People, evidence: Evidence) -> str:
+    """Return the rule that is broken if the grant at the path of ``row`` does not allow the call of the
+    request that ``row`` names; empty if it does."""
+    made, asked = _find_made(row, evidence), _find_asked(row, evidence)
+    if made is None or asked is None or not made.seq < asked.seq or not has_right_form(asked, "ask"):
+        return WRONG_FORM
+    grant, request = parse_grant(_content_of(made, evidence)), _read_request(asked, evidence)
+    if grant is None or request is None or not covers(grant, asked.path, request):
+        return WRONG_FORM
+    if row.version is None or row.version > 1 + grant.uses:
+        return GRANT_ENDED
+    # The person must still be enrolled with the key that signed the grant.
+    person, now = people.find(made.actor), _least_time(row, evidence)
+    is_late = has_expired(grant.expires, now) or (person is not None and has_expired(person.expires, now))
+    return GRANT_ENDED if is_late else find_flaw(made, people, evidence)
+
+
+def _find_made(row: Row, evidence: Evidence) -> Row | None:
+    """Return the first version of the path of ``row``, a use of a grant. None if a version between is a
+    revocation, or the versions do not name each other."""
+    version = row.version or 0
+    if version > 1 + MAX_USES:
+        return None
+    while version > 1:
+        number = get_int(row.detail, "before")
+        before = evidence.row(number) if number is not None and 0 < number < row.seq else None
+        if before is None or before.deleted or (before.zone, before.path) != (row.zone, row.path):
+            return None
+        version -= 1
+        if before.version != version:
+            return None
+        row = before
+    return row
+
+
+def _find_wrong_grant(row: Row, people: People, evidence: Evidence) -> str:
+    """Return the rule that is broken if ``row`` is not the answer of a grant that counts; empty if it is."""
+    number = get_int(row.detail, "grant")
+    use = evidence.row(number) if number is not None and 0 < number < row.seq else None
+    if use is None or effect_of(use) != "use_grant" or use.detail.get("request") != row.detail.get("request"):
+        return WRONG_FORM
+    decisions = parse_answer(_content_of(row, evidence)).decisions
+    if [(each.approved, each.reason, each.arguments) for each in decisions] != [(True, "", None)]:
+        return WRONG_FORM
+    return find_flaw(use, people, evidence)
+
+
+def _least_time(row: Row, evidence: Evidence) -> int:
+    """Return the earliest possible time of ``row``: it cannot be older than the row before it."""
+    before = evidence.row(row.seq - 1)
+    return max(row.time, before.time if before is not None else 0)
 
 
 def _content_of(row: Row, evidence: Evidence) -> str:
@@ -334,10 +416,11 @@ def _find_missing_right(
         return "decision_expired"
     if is_own or not (person.tools or person.agents):
         return ""
-    if effect != "answer":
+    asked = _find_asked(row, evidence) if effect in ("answer", "grant") else None
+    request = _read_request(asked, evidence) if asked is not None else None
+    if request is None or (effect == "answer" and asked is not None and asked.path != row.path):
         return "decision_limits"
-    request = _find_request(row, evidence)
-    names = [call.name for call in request.calls] if request is not None else []
+    names = [call.name for call in request.calls]
     agent = row.path.partition("/")[0]
     is_tool = not person.tools or (bool(names) and all(_matches(each, person.tools) for each in names))
     is_agent = not person.agents or _matches(agent, person.agents)

@@ -19,6 +19,7 @@ from watchroom.model import (
     CANCEL,
     DISMISS,
     END_TASK,
+    GRANT,
     IDENTIFY,
     MESSAGE,
     PAUSE,
@@ -27,10 +28,12 @@ from watchroom.model import (
     RESUME,
     REVERT,
     REVERT_WORK,
+    REVOKE_GRANT,
     SEEN,
     SET_BUDGET,
     SETTLING_TOOLS,
     STOP_AGENTS,
+    USE_GRANT,
     WITHDRAW,
     ActorKind,
     Row,
@@ -41,6 +44,10 @@ Effect: TypeAlias = Literal[
     "ask",
     "answer",
     "withdraw",
+    "grant",
+    "use_grant",
+    "answer_by_grant",
+    "revoke_grant",
     "person",
     "settings",
     "budget",
@@ -59,6 +66,7 @@ Effect: TypeAlias = Literal[
 ]
 """The effect of a row on protected state.
 
+- ``answer_by_grant``: Watchroom's answer to a request, because a person's grant covers its call.
 - ``edit``: a person's version of a shared file or board. It also settles the conflicts of that path.
 - ``message``: a message of a person to an agent.
 """
@@ -115,6 +123,11 @@ EFFECT_RULES: Final[Mapping[Effect, EffectRule]] = {
     "ask": EffectRule(frozenset({ASK}), frozenset({"agent"})),
     "answer": _decision(ANSWER),
     "withdraw": EffectRule(frozenset({WITHDRAW}), frozenset({"system", "human"}), is_restricting=True),
+    "grant": _decision(GRANT),
+    # These two count only for a grant that counts; `decisions` checks that.
+    "use_grant": EffectRule(frozenset({USE_GRANT}), frozenset({"system"}), is_reported=False),
+    "answer_by_grant": EffectRule(frozenset({ANSWER}), frozenset({"system"}), is_reported=False),
+    "revoke_grant": EffectRule(frozenset({REVOKE_GRANT}), _PEOPLE, is_restricting=True),
     "person": _owner_decision(ADD_PERSON, REVOKE_PERSON),
     "settings": _owner_decision(SIGN_SETTINGS),
     "budget": _decision(SET_BUDGET),
@@ -190,7 +203,11 @@ def _effect_of_version(row: Row, version: int) -> Effect | None:
     if row.zone == "request":
         if version == 1:
             return "ask"
-        return "answer" if row.tool == ANSWER else "withdraw"
+        if row.tool != ANSWER:
+            return "withdraw"
+        return "answer_by_grant" if row.kind == "system" else "answer"
+    if row.zone == "grant":
+        return "revoke_grant" if row.deleted else "grant" if version == 1 else "use_grant"
     if row.zone in _EFFECTS_OF_ZONES:
         # Anyone can edit the config file. In a closed workspace, a budget in that file closes no need.
         return "budget" if row.tool == SET_BUDGET else _EFFECTS_OF_ZONES[row.zone]

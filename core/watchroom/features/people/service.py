@@ -184,6 +184,11 @@ class PeopleReader:
             return ""
         return find_flaw(row, self.before(row.seq), self.evidence)
 
+    def find_flaw_now(self, row: Row) -> str:
+        """Return the rule that prevents ``row`` from having an effect now, because its person may have been
+        revoked since; empty if it has. Raise `JournalError`."""
+        return find_flaw(row, self.current(), self.evidence)
+
     def key_terms(self, fingerprint: str) -> list[tuple[int, str]]:
         """Return the successive holders of the key with ``fingerprint``; empty if nobody held it. Raise
         `JournalError`.

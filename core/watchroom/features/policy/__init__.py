@@ -5,6 +5,7 @@ loop.
 `plain_command` parses the commands that an ``allow`` rule can match, and `shell_reader` finds everything that
 a shell text could run. `program_runners` covers programs that run other programs. `WorkspacePolicy` in
 `service` applies the rules of a workspace. `breaker` detects agents that loop, and `AgentBreaker` in
-`service` pauses them. `shown_commands` quotes commands that people can paste into a shell. Start reading at
+`service` pauses them. `grants` decides which calls a person's grant covers, and `Grants` in `service` records
+grants and their uses. `shown_commands` quotes commands that people can paste into a shell. Start reading at
 `rules.decide`.
 """

@@ -73,9 +73,39 @@ def read_plain_command(command: str) -> PlainCommand:
     if found:
         return PlainCommand(doubt=_build_doubt("character", command, found.start()))
     try:
-        return PlainCommand(tuple(_parse_commands(command)))
+        return PlainCommand(tuple(_join_words(words) for words, _ in _parse_commands(command)))
     except _Doubtful as doubtful:
         return PlainCommand(doubt=doubtful.doubt)
+
+
+class SimpleCommand(NamedTuple):
+    """The words of a text that is one simple command, without quotes; or the ``doubt`` that prevents it."""
+
+    words: tuple[str, ...] = ()
+    doubt: Doubt | None = None
+
+
+def read_simple_command(command: str) -> SimpleCommand:
+    """Return the words of ``command`` if it is one simple command, else the doubt.
+
+    Unlike `read_plain_command`, keep the blanks within words, and accept no operator.
+
+    >>> read_simple_command("git commit -m 'a b'").words
+    ('git', 'commit', '-m', 'a b')
+    """
+    if len(command) > MAX_CHARACTERS:
+        return SimpleCommand(doubt=Doubt("length"))
+    found = _FORBIDDEN.search(command)
+    if found:
+        return SimpleCommand(doubt=_build_doubt("character", command, found.start()))
+    try:
+        commands = _parse_commands(command)
+    except _Doubtful as doubtful:
+        return SimpleCommand(doubt=doubtful.doubt)
+    words, operator = commands[0]
+    if len(commands) > 1 or operator not in ("", "\n"):
+        return SimpleCommand(doubt=Doubt("operator", operator))
+    return SimpleCommand(tuple(words))
 
 
 class _Doubtful(Exception):
@@ -164,9 +194,10 @@ _DOUBT_OF: Final[dict[str, DoubtKind]] = {
 }
 
 
-def _parse_commands(text: str) -> list[str]:
-    """Return the words of each simple command. Raise `_Doubtful` if a command is not understood."""
-    commands: list[str] = []
+def _parse_commands(text: str) -> list[tuple[list[str], str]]:
+    """Return the words of each simple command, and the operator that ends it; empty at the end of the text.
+    Raise `_Doubtful` if a command is not understood."""
+    commands: list[tuple[list[str], str]] = []
     words: list[str] = []
     needs_command = True
     at = 0
@@ -179,7 +210,7 @@ def _parse_commands(text: str) -> list[str]:
             if not words and operator[0] != "\n":
                 raise _Doubtful(_build_doubt("operator", text, at))
             if words:
-                commands.append(_join_words(words))
+                commands.append((words, operator[0]))
             if len(commands) >= MAX_COMMANDS:
                 raise _Doubtful(_build_doubt("length", text, at))
             needs_command = operator[0] in ("&&", "||", "|") or (needs_command and not words)
@@ -196,7 +227,7 @@ def _parse_commands(text: str) -> list[str]:
             words.append(word)
             at = end
     if words:
-        commands.append(_join_words(words))
+        commands.append((words, ""))
     if not commands or (needs_command and not words):
         raise _Doubtful(_build_doubt("empty", text, len(text)))
     return commands

@@ -1,24 +1,33 @@
-"""Applies the policy to calls, and pauses agents that loop."""
+"""Applies the policy to calls, records people's grants and their uses, and pauses agents that loop."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
+from uuid import uuid4
 
 from watchroom import validation
+from watchroom.errors import GrantEnded, GrantNotFound, GrantRefused, RequestNotFound
 from watchroom.features.config.store import Store
+from watchroom.features.people.service import PeopleReader
+from watchroom.features.policy import grants
 from watchroom.features.policy.breaker import BREAKER, Breaker, BreakerSettings, Trip
+from watchroom.features.policy.grants import GrantChoice
+from watchroom.features.policy.reads import GrantState, list_grants
 from watchroom.features.policy.rules import PolicyDecision, PolicySubject, decide, policy_subject
+from watchroom.features.requests.rows import Request, call_subject, parse_request
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal.topics import messages_to
 from watchroom.kernel.rules.row_files import CONFIG_PATH
-from watchroom.model import PAUSE, SYSTEM, Json, Note, Row
+from watchroom.model import GRANT, PAUSE, REVOKE_GRANT, SYSTEM, USE_GRANT, Json, Note, Row, Write
 from watchroom.texts import catalogue
 
 TEST: Final = "test_policy"
 """The tool of rows that record the decision of a rule under test."""
 _MAX_SUBJECT: Final = 200
 """Maximum characters of the subject in a recorded test."""
+_MAX_SENTENCE: Final = 4000
+"""Maximum characters of the sentence that describes a grant."""
 _MAX_REASON: Final = 200
 """Maximum characters of a reason."""
 
@@ -83,6 +92,114 @@ class WorkspacePolicy:
         self._store.commits.note(
             call.with_tool(TEST).note("config", CONFIG_PATH, message=line, detail=detail)
         )
+
+
+class Grants:
+    """The grants in the workspace of ``store``. ``people`` decides which rows count. Thread-safe.
+
+    A grant is version 1 of its path, ``AGENT/ID``. Each later version is one use, so that two calls never
+    take the same use. A deletion revokes it.
+    """
+
+    def __init__(self, store: Store, people: PeopleReader) -> None:
+        self._store = store
+        self._people = people
+
+    def make(self, call: CallContext, request: int, choice: GrantChoice) -> Row:
+        """Grant calls like the call of a request, as the person of ``call``. ``request``: its number.
+
+        Return the row. Raise `RequestNotFound`, `GrantRefused`, and the errors of signing.
+        """
+        asked = self._find_request(request)
+        shown = parse_request(self._store.content(asked))
+        grant = grants.build_grant(asked.path, request, shown, choice, self._store.journal.now())
+        if grant is None:
+            raise GrantRefused(request=request)
+        detail: dict[str, Json] = {"request": request}
+        texts = catalogue(self._store.registry.current(call).language)
+        draft = call.with_tool(GRANT).write(
+            grants.ZONE,
+            f"{grant.agent}/{uuid4().hex[:12]}",
+            grants.dump_grant(grant),
+            validation.escape_unstorable(grants.describe_grant(grant, texts), _MAX_SENTENCE),
+            0,
+            detail,
+        )
+        return self._store.write(draft).row
+
+    def revoke(self, call: CallContext, number: int) -> Row:
+        """Revoke the grant in row ``number`` as the person of ``call``. Return the row.
+
+        Raise `GrantNotFound`, `GrantEnded`.
+        """
+        made = self._store.journal.row(number)
+        if made is None or made.zone != grants.ZONE or made.version != 1:
+            raise GrantNotFound(grant=number)
+        while True:
+            head = self._store.journal.head(grants.ZONE, made.path)
+            if head is None or head.deleted:
+                raise GrantEnded(grant=number)
+            draft = call.with_tool(REVOKE_GRANT).write(
+                grants.ZONE, made.path, None, expected=head.version or 0, detail={"row": number}
+            )
+            row = self._store.write(draft).row
+            if row.outcome == "ok":
+                return row
+
+    def list_active(self, agent: str = "") -> list[GrantState]:
+        """Return the grants that still allow calls, oldest first.
+
+        ``agent``: only grants for this agent, default all. Raise `JournalError`.
+        """
+        return list_grants(self._store.journal, self._people, agent)
+
+    def find(self, path: str, request: Request) -> GrantState | None:
+        """Return the oldest active grant that covers the ``request`` at ``path``, None if there is none."""
+        call = grants.read_call(request)
+        if call is None:
+            return None
+        agent = path.partition("/")[0]
+        covering = list_grants(
+            self._store.journal, self._people, agent, lambda grant: grants.matches(grant, path, call)
+        )
+        return next(iter(covering), None)
+
+    def use(self, asked: Row, request: Request) -> Row | None:
+        """Take a use of a grant for the call of ``request`` in the row ``asked``. Return the row of the use,
+        None if no grant covers the call.
+
+        A use that was taken for this request before is returned again. Raise `JournalError`.
+        """
+        while (found := self.find(asked.path, request)) is not None:
+            if found.row.seq > asked.seq:
+                # A person gave it after the request, for later calls.
+                return None
+            draft = Write(
+                *(SYSTEM, USE_GRANT, grants.ZONE, found.row.path, ""),
+                message=validation.escape_unstorable(call_subject(request.calls[0]), _MAX_SUBJECT),
+                expected=found.head.version or 0,
+                detail={"request": asked.seq, "before": found.head.seq},
+            )
+            row = self._store.write(draft).row
+            if row.outcome == "ok":
+                return None if self._people.find_flaw(row) else row
+        return None
+
+    def find_use(self, asked: Row) -> Row | None:
+        """Return the use that was taken for the request in the row ``asked``, None if there is none."""
+        agent = asked.path.partition("/")[0]
+        for head in self._store.journal.heads(grants.ZONE, f"{agent}/"):
+            for row in self._store.journal.history(grants.ZONE, head.path, after_version=1):
+                is_use = row.tool == USE_GRANT and row.detail.get("request") == asked.seq
+                if is_use and not self._people.find_flaw(row):
+                    return row
+        return None
+
+    def _find_request(self, number: int) -> Row:
+        row = self._store.journal.row(number)
+        if row is None or row.zone != "request" or row.version != 1 or self._people.find_flaw(row):
+            raise RequestNotFound(request=number)
+        return row
 
 
 class AgentBreaker:

@@ -7,6 +7,7 @@ once, one answer counts, because the journal accepts one version 2.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -23,8 +24,10 @@ from watchroom.errors import (
 )
 from watchroom.features.config.store import Store
 from watchroom.features.people.service import PeopleReader, PeopleRegistry
+from watchroom.features.policy.service import Grants
 from watchroom.features.requests.rows import (
     Answer,
+    CallDecision,
     Request,
     answer_outcome,
     call_subject,
@@ -65,11 +68,16 @@ class RequestOutcome(NamedTuple):
 
 
 class Requests:
-    """The requests in ``store``. ``people`` decides whose answers count. Thread-safe."""
+    """The requests in ``store``. Thread-safe.
 
-    def __init__(self, store: Store, people: PeopleRegistry) -> None:
+    - ``people``: decides whose answers count.
+    - ``grants``: answer requests whose calls a person has granted before.
+    """
+
+    def __init__(self, store: Store, people: PeopleRegistry, grants: Grants) -> None:
         self._store = store
         self._people = people
+        self._grants = grants
 
     def now(self) -> int:
         """Return the time of the journal's clock, in nanoseconds since the epoch."""
@@ -78,16 +86,36 @@ class Requests:
     def ask(self, call: CallContext, path: str, request: Request) -> Row:
         """Open ``request`` at ``path`` (``AGENT/SESSION/STEP``) as the caller, and return its row.
 
-        If the same request already exists there, return its row: a restarted agent asks again. Raise
-        `RequestTaken` if the path has a different request, which the agent's runtime did not make. Raise
-        `JournalError`.
+        If a person's grant covers the call of the request, the grant answers it at once. If the same request
+        already exists there, return its row: a restarted agent asks again. Raise `RequestTaken` if the path
+        has a different request, which the agent's runtime did not make. Raise `JournalError`.
         """
         known = self._store.journal.version(ZONE, path, 1)
         if known is not None:
             self.check_asked(known, request)
+            if self.find_end(path) is None:
+                self._answer_by_grant(known, request, self._grants.find_use(known))
             return known
         made = self._store.write(self._draft(call, path, request)).row
-        return made if made.version else self.ask(call, path, request)
+        if made.version is None:
+            return self.ask(call, path, request)
+        self._answer_by_grant(made, request)
+        return made
+
+    def _answer_by_grant(self, asked: Row, request: Request, use: Row | None = None) -> None:
+        """Approve the call of ``request`` if a grant covers it. ``use``: the use that an interrupted process
+        took for it."""
+        if use is None and self._grants.find(asked.path, request) is None:
+            return
+        if self._find_cancellation(asked) is not None:
+            return
+        use = use or self._grants.use(asked, request)
+        if use is None:
+            return
+        answer = Answer(tuple(CallDecision(each.id, True) for each in request.calls))
+        # A person who answers first decides.
+        with suppress(RequestClosed, RequestExpired, RequestWithdrawn, RequestCancelled):
+            self._close(CallContext(SYSTEM, ANSWER), asked, answer, "", "approved", use=use)
 
     def check_asked(self, asked: Row, request: Request) -> None:
         """Raise `RequestTaken` unless the row ``asked`` is exactly ``request``. Only the deadline may differ.
@@ -258,11 +286,14 @@ class Requests:
         message: str,
         outcome: str,
         by: str = "",
+        use: Row | None = None,
     ) -> Row:
         detail: dict[str, Json] = {"request": asked.seq, "outcome": outcome}
         if by:
             detail["by"] = by
-        if call.tool == ANSWER:
+        if use is not None:
+            detail["grant"] = use.seq
+        elif call.tool == ANSWER:
             detail[TERMINAL] = _has_terminal()
         text = dump_answer(answer) if answer else ""
         draft = call.write(ZONE, asked.path, text, message, 1, detail)

@@ -27,6 +27,7 @@ COLUMNS: Final = (
 UNSIGNED: Final = {"signed", "signature", "idempotency_key", "traceparent", "call_began", "call", "operation"}
 DECISIONS: Final[dict[str, set[str]]] = {
     "answer": {"answer_request"},
+    "grant": {"grant_calls"},
     "person": {"add_person", "revoke_person"},
     "settings": {"sign_settings"},
     "budget": {"set_budget"},
@@ -156,7 +157,11 @@ def effect_of(fields: dict[str, Any], detail: dict[str, Any]) -> str:
     if zone in ("person", "settings"):
         return "budget" if zone == "settings" and tool == "set_budget" else str(zone)
     if zone == "request":
-        return "answer" if version > 1 and tool == "answer_request" else ""
+        # Watchroom answers a request that a person's grant covers.
+        is_answer = version > 1 and tool == "answer_request" and fields["actor"] != "system"
+        return "answer" if is_answer else ""
+    if zone == "grant":
+        return "grant" if version == 1 else ""
     if zone == "task":
         return "end_task" if version > 1 and fields["actor"].startswith("human:") else ""
     if (zone, path, tool) == ("workspace", "stopped", "release_agents"):

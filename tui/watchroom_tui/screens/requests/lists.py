@@ -1,12 +1,18 @@
-"""The lists of the requests screen: requests and options."""
+"""The lists of the requests screen: requests, grants and options."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from typing import ClassVar, NamedTuple
 
+from textual.message import Message
+from watchroom.features.policy.grants import describe_grant
+from watchroom.features.policy.reads import GrantState
 from watchroom.features.sessions.view import RequestView
+from watchroom.model import HUMAN_PREFIX
+from watchroom.texts import catalogue
 
+from watchroom_tui.context import dashboard_of
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import Column, format_age
@@ -54,6 +60,55 @@ class RequestList(ItemList[RequestView]):
 
     def copy_text(self, item: RequestView) -> str:
         return str(item.id)
+
+
+class GrantList(ItemList[GrantState]):
+    """The grants that still allow calls: what each covers, who gave it, and what is left of it."""
+
+    COLUMNS: ClassVar = (
+        Column(least=20, grows=True),
+        Column(least=4, most=16),
+        Column(least=8),
+        Column(least=6),
+        Column(least=8, most=40),
+    )
+    WRAPS = "always"
+
+    BINDINGS = bindings("grants")
+    SCOPES: ClassVar[tuple[Scope, ...]] = ("list", "grants")
+
+    class Revoked(Message):
+        """The person revokes a grant."""
+
+        def __init__(self, state: GrantState) -> None:
+            super().__init__()
+            self.state = state
+
+    def item_key(self, item: GrantState) -> Hashable:
+        return item.row.seq
+
+    def cells(self, item: GrantState) -> Sequence[Line]:
+        texts, now, expires = texts_of(self), now_of(self), item.grant.expires
+        covers = describe_grant(item.grant, catalogue(dashboard_of(self).language))
+        end = texts("grant.session_end")
+        if expires is not None:
+            end = texts("request.left", time=format_age(now, expires))
+        last = item.last_use
+        used = f"{format_age(last.time, now)} {last.message}" if last is not None else "-"
+        return (
+            [Span(sanitize(covers))],
+            [Span(sanitize(item.row.actor.removeprefix(HUMAN_PREFIX)), "dim")],
+            [Span(texts("grant.left", count=item.uses_left), "dim")],
+            [Span(end, "dim")],
+            [Span(sanitize(used), "dim")],
+        )
+
+    def copy_text(self, item: GrantState) -> str:
+        return str(item.row.seq)
+
+    def action_revoke_grant(self) -> None:
+        if self.item is not None:
+            self.post_message(self.Revoked(self.item))
 
 
 class RequestOption(NamedTuple):

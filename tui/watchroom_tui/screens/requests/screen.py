@@ -10,6 +10,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from watchroom.features.calls.reads import RequestDetails, read_request
 from watchroom.features.overview.model import Model, Need
+from watchroom.features.policy.reads import read_grants
 from watchroom.features.sessions.view import RequestView
 from watchroom.model import RequestKind, Row
 
@@ -20,7 +21,7 @@ from watchroom_tui.formatters.labels import tool_name
 from watchroom_tui.keys.actions import bindings
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.readers.request import RequestPage, RequestRow
-from watchroom_tui.screens.requests.lists import ChoiceList, RequestList, RequestOption
+from watchroom_tui.screens.requests.lists import ChoiceList, GrantList, RequestList, RequestOption
 from watchroom_tui.screens.requests.review_view import ReviewView
 from watchroom_tui.services.request_actions import RequestActions
 from watchroom_tui.services.reviews import Reviews
@@ -31,6 +32,7 @@ from watchroom_tui.worker.main import DiffLine
 
 ANSWERS: Final = {
     "approve": "approve",
+    "approve_as": "approve",
     "edit_arguments": "approve",
     "write_answer": "prompt",
 }
@@ -40,7 +42,7 @@ ANSWERS: Final = {
 class RequestsScreen(BaseScreen):
     CSS_PATH = "requests.tcss"
     SCREEN_NAME: ClassVar = "requests"
-    EXTRA_SCOPES: ClassVar = ("choices", "review")
+    EXTRA_SCOPES: ClassVar = ("choices", "review", "grants")
     BINDINGS = bindings("requests")
 
     def __init__(self) -> None:
@@ -56,6 +58,7 @@ class RequestsScreen(BaseScreen):
     def compose_panes(self) -> ComposeResult:
         with Horizontal(id="body", classes="group"):
             yield RequestList(title="pane.requests", empty="empty.requests", id="requests", classes="pane")
+            yield GrantList(title="pane.grants", empty="empty.grants", id="grants", classes="pane -away")
             with Vertical(id="right", classes="group"):
                 yield ReviewView(
                     self, title="pane.request", empty="empty.request", id="request", classes="pane"
@@ -65,6 +68,7 @@ class RequestsScreen(BaseScreen):
                 )
 
     def show_time(self) -> None:
+        self.load_grants()
         # The time left changes only if a request expires.
         if any(each.expires is not None for each in self.dashboard.model.requests):
             self.show_model(self.dashboard.model)
@@ -89,6 +93,25 @@ class RequestsScreen(BaseScreen):
         late = [each for each in model.requests if each.has_expired(now)]
         self.query_one("#requests", RequestList).show([*waiting, *late, *model.ended_requests])
         self._show_request()
+        self.load_grants()
+
+    @work(exclusive=True, group="grants")
+    async def load_grants(self) -> None:
+        """Show the grants that still allow calls."""
+        grants = await asyncio.to_thread(read_grants, self.dashboard.journal)
+        pane = self.query_one("#grants", GrantList)
+        if not grants and pane.has_focus:
+            self.front(self.query_one("#requests", RequestList))
+        pane.set_class(not grants, "-away")
+        pane.show(grants)
+        self.recount()
+
+    @on(GrantList.Revoked)
+    def revoke_grant(self, event: GrantList.Revoked) -> None:
+        if self.dashboard.can_act:
+            self._answering.revoke(event.state)
+        else:
+            self.dashboard.explain_read_only()
 
     @property
     def current_need(self) -> Need | None:
@@ -146,6 +169,11 @@ class RequestsScreen(BaseScreen):
         details = await self._open_request("approve")
         if details is not None:
             self._answering.approve(details, self._ticked(details))
+
+    async def action_approve_as(self) -> None:
+        details = await self._open_request("approve")
+        if details is not None:
+            self._answering.approve_as(details)
 
     async def action_reject(self) -> None:
         details = await self._open_request()
