@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, TypeAlias
 
 from watchroom.features.budgets.rows import UsageTotal
+from watchroom.features.sessions.limits import RateLimit
 
 Attachment: TypeAlias = Literal["run", "attached"]
 """Whether Watchroom started the client, or a person did."""
@@ -109,6 +110,18 @@ class TurnFailed(NamedTuple):
     reason: str
 
 
+class TurnLimited(NamedTuple):
+    """The turn ended because of a rate or usage ``limit``. The session is parked until the limit resets.
+
+    - ``key``: only one row is written for each key; empty for no check.
+    - ``held``: why the session was not resumed after the reset (`Parking.held`), empty for a new limit.
+    """
+
+    limit: RateLimit
+    key: str = ""
+    held: str = ""
+
+
 class SessionEnded(NamedTuple):
     """The session ended with ``outcome``, because of ``reason``."""
 
@@ -140,6 +153,7 @@ ClientEvent: TypeAlias = (
     | UsageReported
     | TurnEnded
     | TurnFailed
+    | TurnLimited
     | SessionEnded
     | ClientPaused
     | BudgetHeld

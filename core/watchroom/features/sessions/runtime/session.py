@@ -21,6 +21,7 @@ from watchroom.features.budgets.service import BudgetControl
 from watchroom.features.policy.rules import PolicyDecision
 from watchroom.features.requests.rows import Request, parse_arguments
 from watchroom.features.requests.service import Requests
+from watchroom.features.sessions.rows import PARKED, Parking, is_leave, parking_detail, parking_of
 from watchroom.features.sessions.runtime import transitions
 from watchroom.features.sessions.runtime.agent import AgentProgram, AgentTool, RuntimeConfig, Tool
 from watchroom.features.sessions.runtime.approvals import Approvals, has_approvals, request_path
@@ -107,6 +108,9 @@ class Session:
         self._approvals = Approvals(requests, self.path, config.language)
         self._version = last.version or 0
         self._resumed_at = 0
+        parking = parking_of(last)
+        self._parked_since = parking.since if parking is not None else 0
+        """The version of the step that parked the session, if it is parked."""
         self._started_calls: set[str] = set()
         self._uncertain_calls: frozenset[str] = frozenset()
         self._last_processed, _ = parse_processed_rows(last)
@@ -150,10 +154,12 @@ class Session:
         while True:
             await self._process_controls()
             status = self._state.status
-            if status in ("waiting_for_human_input", "paused") and self.on_waiting is not None:
+            if status in ("waiting_for_human_input", "paused", "parked") and self.on_waiting is not None:
                 self.on_waiting()
             if status == "waiting_for_human_input":
                 await self._wait_for_answer()
+            elif status == "parked":
+                await self._wait_for_reset()
             elif status == "cancelled" or (status in ENDED and (self._end_row is not None or not stay)):
                 return self._state
             elif status in ENDED or status == "paused":
@@ -342,7 +348,7 @@ class Session:
         """Return whether the agent ended itself, and the next step would go beyond its final answer."""
         if self._end_row is None or self._state.status in ENDED:
             return False
-        waits = self._state.status in ("waiting_for_human_input", "paused")
+        waits = self._state.status in ("waiting_for_human_input", "paused", "parked")
         if waits or self._state.incomplete_answers:
             # An incomplete answer also counts as the final answer.
             return True
@@ -362,7 +368,10 @@ class Session:
                 self._messages.append(control)
             elif row.tool == PAUSE and self._state.status not in (*ENDED, "paused"):
                 await self._commit_transition(transitions.pause(self._state, row.actor), row)
-            elif row.tool == RESUME and self._state.status in ("paused", "error"):
+            elif is_leave(row):
+                # `_wait_for_reset` reads it from the journal, because another process may have received it.
+                continue
+            elif row.tool == RESUME and self._state.status in ("paused", "parked", "error"):
                 await self._commit_transition(transitions.resume(self._state, row.actor), row)
             elif row.tool == CANCEL and self._state.status != "cancelled":
                 await self._cancel(row, control.text)
@@ -405,6 +414,16 @@ class Session:
         if not has_come:
             await self._in_pool(self._requests.expire, self._request_path())
             await self._apply_answer()
+
+    async def _wait_for_reset(self) -> None:
+        """Wait until a message or an instruction arrives for the parked session. With a person's leave,
+        resume it once when its limit resets."""
+        limit = self._state.limit
+        leave = await self._in_pool(self._zone.find_leave, self.path)
+        resets = limit.resets if limit is not None and leave is not None else None
+        has_come = await self._wait_for_signal(resets)
+        if not has_come and leave is not None:
+            await self._commit_transition(transitions.resume(self._state, leave.actor), leave)
 
     async def _open_request(self) -> str:
         """Open the request of the state if it is not open, and return its path."""
@@ -470,6 +489,10 @@ class Session:
             last_processed=self._last_processed,
             waiting=[each.row.seq for each in self._messages],
         )
+        if after.status == "parked" and after.limit is not None:
+            if before.status != "parked":
+                self._parked_since = self._version + 1
+            detail[PARKED] = parking_detail(Parking(self._parked_since, after.limit.resets, after.limit.text))
         used = used_in_step(before, result)
         if used is not None:
             detail[USED] = usage_detail(used)
