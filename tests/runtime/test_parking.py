@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -34,8 +36,14 @@ def limited(retry_after: str = "3600", status: int = 429) -> Step:
     return answering(BUSY, status=status, headers=head)
 
 
-def agent(server: Server, policy: RetryPolicy = QUICK) -> ChatAgent:
-    return ChatAgent(model_runtime=OpenAICompatible(server.url, "m", retry_policy=policy))
+@asynccontextmanager
+async def asking(*steps: Step, policy: RetryPolicy = QUICK) -> AsyncIterator[tuple[Server, ChatAgent]]:
+    """A server that answers with ``steps``, and an agent whose model it is."""
+    async with (
+        serving(*steps) as server,
+        OpenAICompatible(server.url, "m", retry_policy=policy) as model,
+    ):
+        yield server, ChatAgent(model_runtime=model)
 
 
 def needs(workspace: Workspace) -> list[Need]:
@@ -61,8 +69,8 @@ def resets(workspace: Workspace) -> int | None:
 async def test_a_limit_with_a_reset_is_one_need_and_resumed_once_with_leave(
     workspace: Workspace, clock: JumpingClock
 ) -> None:
-    async with serving(limited(), ANSWER) as server:
-        begun = workspace.sessions.begin("alice", agent(server), messages=HELLO, session_id="s1")
+    async with asking(limited(), ANSWER) as (server, agent):
+        begun = workspace.sessions.begin("alice", agent, messages=HELLO, session_id="s1")
         async with begun as session, at_work(session) as run:
             await status_is(session, "parked")
             (need,) = needs(workspace)
@@ -81,8 +89,8 @@ async def test_a_limit_with_a_reset_is_one_need_and_resumed_once_with_leave(
 
 
 async def test_an_unknown_reset_resumes_nothing_by_itself(workspace: Workspace, clock: JumpingClock) -> None:
-    async with serving(limited("", 529), ANSWER) as server:
-        begun = workspace.sessions.begin("alice", agent(server), messages=HELLO, session_id="s1")
+    async with asking(limited("", 529), ANSWER) as (server, agent):
+        begun = workspace.sessions.begin("alice", agent, messages=HELLO, session_id="s1")
         async with begun as session, at_work(session) as run:
             await status_is(session, "parked")
             (need,) = needs(workspace)
@@ -101,8 +109,8 @@ async def test_an_unknown_reset_resumes_nothing_by_itself(workspace: Workspace, 
 async def test_a_wrong_reset_parks_again_and_is_not_retried(
     workspace: Workspace, clock: JumpingClock
 ) -> None:
-    async with serving(limited(), limited(), ANSWER) as server:
-        begun = workspace.sessions.begin("alice", agent(server), messages=HELLO, session_id="s1")
+    async with asking(limited(), limited(), ANSWER) as (server, agent):
+        begun = workspace.sessions.begin("alice", agent, messages=HELLO, session_id="s1")
         async with begun as session, at_work(session) as run:
             await status_is(session, "parked")
             say(workspace, "resume_agent", agent_id="alice", when="reset")
@@ -122,21 +130,21 @@ async def test_a_wrong_reset_parks_again_and_is_not_retried(
 async def test_a_parked_session_is_parked_after_a_restart_and_resumed_once(
     workspace: Workspace, root: Path, clock: JumpingClock
 ) -> None:
-    async with serving(limited(), ANSWER) as server:
-        begun = workspace.sessions.begin("alice", agent(server), messages=HELLO, session_id="s1")
+    async with asking(limited(), ANSWER) as (server, agent):
+        begun = workspace.sessions.begin("alice", agent, messages=HELLO, session_id="s1")
         async with begun as session, at_work(session):
             await status_is(session, "parked")
         say(workspace, "resume_agent", agent_id="alice", when="reset")
         workspace.close()
         with Workspace.open(root, create=False) as again:
             assert shown_status(again) == "parked"
-            resumed = again.sessions.resume("alice", "s1", agent(server))
+            resumed = again.sessions.resume("alice", "s1", agent)
             async with resumed as session, at_work(session) as run:
                 await asyncio.sleep(0.8)
                 assert (session.state.status, len(server.requests)) == ("parked", 1)
                 clock.ahead = HOUR
                 assert (await run).status == "done"
-            resumed = again.sessions.resume("alice", "s1", agent(server))
+            resumed = again.sessions.resume("alice", "s1", agent)
             async with resumed as session, at_work(session) as run:
                 assert (await run).status == "done"
         assert len(server.requests) == 2
@@ -146,8 +154,8 @@ async def test_a_parked_session_is_parked_after_a_restart_and_resumed_once(
 async def test_a_leave_never_continues_an_agent_that_a_person_stopped(
     workspace: Workspace, clock: JumpingClock, word: str
 ) -> None:
-    async with serving(limited(), ANSWER) as server:
-        begun = workspace.sessions.begin("alice", agent(server), messages=HELLO, session_id="s1")
+    async with asking(limited(), ANSWER) as (server, agent):
+        begun = workspace.sessions.begin("alice", agent, messages=HELLO, session_id="s1")
         async with begun as session, at_work(session):
             await status_is(session, "parked")
             say(workspace, "resume_agent", agent_id="alice", when="reset")
@@ -162,8 +170,8 @@ async def test_a_leave_never_continues_an_agent_that_a_person_stopped(
 async def test_a_message_of_a_person_resumes_but_not_that_of_an_agent(
     workspace: Workspace, clock: JumpingClock
 ) -> None:
-    async with serving(limited(), ANSWER) as server:
-        begun = workspace.sessions.begin("alice", agent(server), messages=HELLO, session_id="s1")
+    async with asking(limited(), ANSWER) as (server, agent):
+        begun = workspace.sessions.begin("alice", agent, messages=HELLO, session_id="s1")
         async with begun as session, at_work(session) as run:
             await status_is(session, "parked")
             workspace.messages.notify("alice", "Are you there?")
@@ -175,10 +183,8 @@ async def test_a_message_of_a_person_resumes_but_not_that_of_an_agent(
 
 async def test_a_server_that_names_a_late_reset_is_not_asked_again(workspace: Workspace) -> None:
     """The wait between retries has a bound. Earlier, four retries failed before a person was told."""
-    async with serving(limited("3600")) as server:
-        begun = workspace.sessions.begin(
-            "alice", agent(server, RetryPolicy(base=0.01)), messages=HELLO, session_id="s1"
-        )
+    async with asking(limited("3600"), policy=RetryPolicy(base=0.01)) as (server, agent):
+        begun = workspace.sessions.begin("alice", agent, messages=HELLO, session_id="s1")
         async with begun as session, at_work(session):
             await status_is(session, "parked")
             assert len(server.requests) == 1

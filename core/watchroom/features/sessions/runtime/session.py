@@ -207,6 +207,7 @@ class Session:
         """
         heard, waiting = parse_processed_rows(last)
         detail = step_detail(self._state, last_processed=heard, waiting=waiting)
+        detail |= self._parking_detail(self._state)
         record = encode_step(self._state, self._state)
         row = await self._in_pool(self._zone.take_over, last, record, detail)
         self._version = row.version or 0
@@ -472,6 +473,14 @@ class Session:
     async def _in_pool(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await run_to_completion(self._threads, function, *args, **kwargs)
 
+    def _parking_detail(self, state: AgentState) -> dict[str, Json]:
+        """Return the fields of a step's detail for the limit that parks ``state``, none if it is not
+        parked."""
+        if state.status != "parked" or state.limit is None:
+            return {}
+        parking = Parking(self._parked_since, state.limit.resets, state.limit.text)
+        return {PARKED: parking_detail(parking)}
+
     async def _commit_transition(self, result: StepResult, control: Row | None = None) -> None:
         """Commit the transition ``result``, caused by the row ``control``, with the current time."""
         state = result.new_state.with_changes(last_modified=timestamp(self._zone.now()))
@@ -489,10 +498,9 @@ class Session:
             last_processed=self._last_processed,
             waiting=[each.row.seq for each in self._messages],
         )
-        if after.status == "parked" and after.limit is not None:
-            if before.status != "parked":
-                self._parked_since = self._version + 1
-            detail[PARKED] = parking_detail(Parking(self._parked_since, after.limit.resets, after.limit.text))
+        if after.status == "parked" and before.status != "parked":
+            self._parked_since = self._version + 1
+        detail |= self._parking_detail(after)
         used = used_in_step(before, result)
         if used is not None:
             detail[USED] = usage_detail(used)
