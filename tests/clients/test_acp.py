@@ -89,10 +89,10 @@ class Run:
         """Until its first turns are over."""
         await asyncio.wait_for(self._run(prompt, once=True, resume=resume), PATIENCE)
 
-    def start(self, prompt: str = "Do it") -> asyncio.Task[None]:
-        return asyncio.create_task(self._run(prompt, once=False))
+    def start(self, prompt: str = "Do it", *, resume: str = "") -> asyncio.Task[None]:
+        return asyncio.create_task(self._run(prompt, once=False, resume=resume))
 
-    async def _run(self, prompt: str, *, once: bool, resume: str = "") -> None:
+    async def _run(self, prompt: str, *, once: bool, resume: str) -> None:
         options = AcpOptions(str(self.folder), once=once, resume=resume)
         await run_acp(
             self.workspace, "alice", "scripted", self.support, options, prompt=prompt, on_event=self._take
@@ -140,8 +140,7 @@ class Run:
     @property
     def status(self) -> str:
         head = self.workspace.journal.head("session", PATH)
-        assert head is not None
-        return StepDetail.of(head).status
+        return "" if head is None else StepDetail.of(head).status
 
 
 async def test_what_it_says_and_uses_is_its_session(workspace: Workspace, tmp_path: Path) -> None:
