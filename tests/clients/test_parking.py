@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clients.test_acp import PATH, PATIENCE, Run, says
+from clients.test_acp import PATIENCE, Run, says
 from clock import HOUR, JumpingClock
 from watchroom import Workspace
 from watchroom.agents.clients.events import SessionEnded, TurnEnded, TurnLimited
@@ -41,6 +41,13 @@ def limit(workspace: Workspace, seconds: float | None = 3600) -> dict[str, Any]:
         reset = datetime.fromtimestamp(workspace.journal.now() / 1e9 + seconds, UTC)
         data = {"resetsAt": reset.strftime("%Y-%m-%dT%H:%M:%SZ")}
     return {"error": {"code": -32603, "message": "usage limit reached", "data": data}}
+
+
+def add_budget(workspace: Workspace) -> None:
+    """Limit each agent to 100 tokens."""
+    config = Path(workspace.root, CONTROL, CONFIG_PATH)
+    config.write_text(config.read_text() + "\n[budgets.agent]\ntokens = 100\n")
+    workspace.scan()
 
 
 def tell(workspace: Workspace, tool: str, text: str = "", *, at_reset: bool = False) -> None:
@@ -185,10 +192,10 @@ async def kill_when_parked(run: Run) -> None:
     command = [sys.executable, "-P", "-m", "watchroom_cli.main", "run", "claude"]
     command += [str(run.workspace.root), "Do it", "--agent", "alice", "--mode", "default"]
     command += ["--command", shlex.join(run.support.command)]
-    working = subprocess.Popen(command, cwd=run.folder, stdout=subprocess.DEVNULL)
+    working = await asyncio.create_subprocess_exec(*command, cwd=run.folder, stdout=subprocess.DEVNULL)
     await run.has_status("parked")
     working.kill()
-    await asyncio.to_thread(working.wait, PATIENCE)
+    await asyncio.wait_for(working.wait(), PATIENCE)
 
 
 async def test_a_run_of_one_turn_stays_parked_and_can_be_continued(
@@ -223,16 +230,12 @@ async def test_a_leave_does_not_exceed_a_budget(
     workspace: Workspace, tmp_path: Path, clock: JumpingClock
 ) -> None:
     usage = {"totalTokens": 120, "inputTokens": 100, "outputTokens": 20}
-    run = Run(
-        workspace, tmp_path, [says("Well"), {"usage": usage}], [limit(workspace)], [says("Done")]
-    )
+    run = Run(workspace, tmp_path, [says("Well"), {"usage": usage}], [limit(workspace)], [says("Done")])
     async with at_work(run):
         await run.until(lambda: any(isinstance(each, TurnEnded) for each in run.events))
         tell(workspace, MESSAGE, "More")
         await run.has_status("parked")
-        config = Path(workspace.root, CONTROL, CONFIG_PATH)
-        config.write_text(config.read_text() + "\n[budgets.agent]\ntokens = 100\n")
-        workspace.scan()
+        add_budget(workspace)
         tell(workspace, RESUME, at_reset=True)
         clock.ahead = HOUR
         await run.has_status("waiting_for_human_input")

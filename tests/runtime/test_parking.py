@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from clock import HOUR, JumpingClock
 from runtime.models.server import Server, Step, answering, said, serving
-from runtime.scripted import at_work, say, status_is
+from runtime.scripted import at_work, say, status_is, until
 from watchroom import Workspace
 from watchroom.features.overview.model import Need, urgent_needs
 from watchroom.features.overview.snapshots import read_model
@@ -115,8 +115,8 @@ async def test_a_wrong_reset_parks_again_and_is_not_retried(
             await status_is(session, "parked")
             say(workspace, "resume_agent", agent_id="alice", when="reset")
             clock.ahead = HOUR + 10**9
-            while len(server.requests) < 2 or session.state.status != "parked":
-                await asyncio.sleep(0.05)
+            await until(lambda: len(server.requests) == 2)
+            await status_is(session, "parked")
             (need,) = needs(workspace)
             assert need.kind == "parked"
             clock.ahead = 3 * HOUR

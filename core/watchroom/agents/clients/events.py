@@ -105,9 +105,13 @@ class TurnEnded(NamedTuple):
 
 
 class TurnFailed(NamedTuple):
-    """The turn ended without an answer, because of ``reason``. The client accepts further prompts."""
+    """The turn ended without an answer, because of ``reason``. The client accepts further prompts.
+
+    ``key``: only one row is written for each key; empty for no check.
+    """
 
     reason: str
+    key: str = ""
 
 
 class TurnLimited(NamedTuple):

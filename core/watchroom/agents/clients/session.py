@@ -322,6 +322,9 @@ class ClientSession:
         """Record that a limit parks the session. None if a person paused or ended the session, or if it is
         parked and ``event`` adds nothing."""
         last, limit = self.last, event.limit
+        if self.parent:
+            # The turn of the parent ends, too.
+            return None
         known = parking_of(last)
         is_known = known is not None and (limit.resets is None or limit.resets == known.resets)
         if session_status(last) in (*ENDED, "paused") or (is_known and not event.held):

@@ -38,7 +38,20 @@ from watchroom.features.sessions.rows import (
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal.topics import messages_to, steps_of
 from watchroom.kernel.rules.details import get_int, get_text
-from watchroom.model import CONTINUE, LOST, MESSAGE, PRESENCE, SPAWN, STREAM, SYSTEM, Json, Note, Row, Write
+from watchroom.model import (
+    CONTINUE,
+    LOST,
+    MESSAGE,
+    PRESENCE,
+    RESUME,
+    SPAWN,
+    STREAM,
+    SYSTEM,
+    Json,
+    Note,
+    Row,
+    Write,
+)
 from watchroom.texts import catalogue
 
 ZONE: Final = "session"
@@ -309,12 +322,18 @@ class SessionRecords:
 
         None if the session is not parked, or nobody has permitted it since it was parked.
         """
+        row = self.find_resume(path)
+        return row if row is not None and is_leave(row) else None
+
+    def find_resume(self, path: str) -> Row | None:
+        """Return the newest instruction to resume the session at ``path``, now or at the reset, since the
+        session was parked. None if there is none, or if the session is not parked."""
         parking = self._parking(path)
         begun = None if parking is None else self._store.journal.version(ZONE, path, parking.since)
         if begun is None:
             return None
         rows = [each.row for each in self.controls(path, begun.seq)]
-        return next((row for row in reversed(rows) if is_leave(row)), None)
+        return next((row for row in reversed(rows) if row.tool == RESUME), None)
 
     def controls(self, path: str, after: int) -> list[SessionRecord]:
         """Return the messages and instructions to the session at ``path`` after row ``after`` that take
