@@ -228,7 +228,10 @@ async def test_a_client_over_its_budget_is_not_woken(workspace: Workspace, clock
     attached = Attachment(workspace, "alice", "claude")
     await attached.handle(told("UserPromptSubmit", prompt="Go"))
     usage = {"input_tokens": 100, "output_tokens": 20}
-    line = {"type": "assistant", "message": {"id": "m1", "model": "m", "content": [], "usage": usage}}
+    line: dict[str, Json] = {
+        "type": "assistant",
+        "message": {"id": "m1", "model": "m", "content": [], "usage": usage},
+    }
     await attached.record_line(attached.sessions[SESSION], line)
     await attached.handle(stop_failure(f"Claude AI usage limit reached|{epoch(workspace, 3600)}"))
     add_budget(workspace)

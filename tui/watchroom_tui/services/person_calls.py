@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from watchroom.errors import NotText, TooLarge
 from watchroom.features.requests.rows import CallDecision
-from watchroom.model import ANSWER, DISMISS, MESSAGE, OUTSIDE, RESOLVE, REVERT, SEEN, Json, Row
+from watchroom.features.sessions.rows import AT_RESET
+from watchroom.model import ANSWER, DISMISS, MESSAGE, OUTSIDE, RESOLVE, RESUME, REVERT, SEEN, Json, Row
 
 
 class PersonCall(NamedTuple):
@@ -65,6 +66,11 @@ def acknowledge(row: int) -> PersonCall:
 def write_message(agent: str, text: str) -> PersonCall:
     """Return the call that sends ``text`` to ``agent``."""
     return PersonCall(MESSAGE, {"to": agent, "payload": {"text": text}})
+
+
+def resume(agent: str, *, at_reset: bool = False) -> PersonCall:
+    """Return the call that resumes ``agent``, now or once when its limit resets."""
+    return PersonCall(RESUME, {"agent_id": agent, "when": AT_RESET if at_reset else "now"})
 
 
 def take_current(conflict: Row) -> PersonCall:
