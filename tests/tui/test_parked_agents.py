@@ -1,0 +1,92 @@
+"""A parked agent is shown with the reset of its limit, and resumed at the reset or now with one key."""
+
+from __future__ import annotations
+
+import pytest
+from tui.driver import WIDE, dashboard
+from watchroom import Workspace
+from watchroom.agents.clients.events import ClientInfo, PromptSubmitted, TurnLimited
+from watchroom.agents.clients.session import ClientSession
+from watchroom.features.overview.model import Need, urgent_needs
+from watchroom.features.overview.snapshots import read_model
+from watchroom.features.sessions.limits import RateLimit
+from watchroom.features.sessions.rows import is_leave
+from watchroom.model import RESUME, Row
+from watchroom.texts import LANGUAGES, Language, catalogue
+from watchroom_tui.formatters.labels import reset_time
+from watchroom_tui.formatters.need_texts import need_sentence, need_text
+
+pytestmark = pytest.mark.slow(6)
+
+
+def park(workspace: Workspace, resets: int | None, *, held: str = "") -> ClientSession:
+    session = ClientSession(workspace, "alice", "s-1", ClientInfo("claude", attachment="run"))
+    session.record(PromptSubmitted("Go"))
+    session.record(TurnLimited(RateLimit(resets, "usage [b]limit\x1b[2J reached"), held=held))
+    return session
+
+
+def instructions(workspace: Workspace) -> list[Row]:
+    return [row for row in workspace.journal.rows(limit=1000) if row.tool == RESUME]
+
+
+def need_of(workspace: Workspace) -> Need:
+    model = read_model(workspace.journal, workspace.journal.last_seq())
+    (need,) = urgent_needs(model, workspace.journal.now())
+    return need
+
+
+async def test_one_key_permits_to_resume_at_the_reset(workspace: Workspace) -> None:
+    now = workspace.journal.now()
+    resets = now + 3600 * 10**9
+    time = reset_time(resets, now)
+    async with dashboard(workspace, size=WIDE) as user:
+        park(workspace, resets)
+        await user.sees(f"parked until {time}", "⧖ parked alice", f"limit until {time}: usage [b]limit␛[2J")
+        await user.press("a")
+        await user.is_told(f"alice is resumed once at {time}, when its limit resets.")
+        (row,) = instructions(workspace)
+        assert is_leave(row)
+        await user.sees(f"parked until {time}, then resumed")
+        await user.until(lambda: not user.shows("limit until"), "that nothing is needed")
+
+
+async def test_an_unknown_reset_says_so_and_is_resumed_now(workspace: Workspace) -> None:
+    async with dashboard(workspace, size=WIDE) as user:
+        park(workspace, None)
+        await user.sees("parked, reset unknown", "limit, reset unknown: usage")
+        await user.press("a")
+        assert instructions(workspace) == []
+        await user.goes_to("2", "agents")
+        await user.sees("⧖ parked, reset unknown")
+        await user.press("p")
+        await user.is_told("alice is resumed.")
+        (row,) = instructions(workspace)
+        assert not is_leave(row)
+
+
+async def test_the_agents_screen_has_the_key_too(workspace: Workspace) -> None:
+    resets = workspace.journal.now() + 3600 * 10**9
+    async with dashboard(workspace, size=WIDE) as user:
+        park(workspace, resets)
+        await user.goes_to("2", "agents")
+        await user.press("a")
+        await user.until(lambda: any(map(is_leave, instructions(workspace))), "the leave")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("held", ["", "client", "budget"])
+def test_each_text_exists_in_each_language(workspace: Workspace, language: Language, held: str) -> None:
+    park(workspace, None, held=held)
+    need, texts = need_of(workspace), catalogue(language, "watchroom_tui.texts")
+    assert need_text(need, texts)
+    assert "{" not in need_sentence(need, texts)
+    assert "\x1b" not in need_sentence(need, texts)
+
+
+def test_a_second_report_of_the_limit_is_the_same_need(workspace: Workspace) -> None:
+    """An alert is sent once for each identity."""
+    session = park(workspace, None)
+    first = need_of(workspace)
+    session.record(TurnLimited(RateLimit(None, "usage limit reached again")))
+    assert need_of(workspace).identity == first.identity
