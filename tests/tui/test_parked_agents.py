@@ -11,8 +11,10 @@ from watchroom.features.overview.model import Need, urgent_needs
 from watchroom.features.overview.snapshots import read_model
 from watchroom.features.sessions.limits import RateLimit
 from watchroom.features.sessions.rows import is_leave
-from watchroom.model import RESUME, Row
+from watchroom.model import RESUME, Row, timestamp
 from watchroom.texts import LANGUAGES, Language, catalogue
+from watchroom_cli.plain.question import answer_call, keys_line, read_question
+from watchroom_cli.watch.views import view_of
 from watchroom_tui.formatters.labels import reset_time
 from watchroom_tui.formatters.need_texts import need_sentence, need_text
 
@@ -90,3 +92,33 @@ def test_a_second_report_of_the_limit_is_the_same_need(workspace: Workspace) -> 
     first = need_of(workspace)
     session.record(TurnLimited(RateLimit(None, "usage limit reached again")))
     assert need_of(workspace).identity == first.identity
+
+
+@pytest.mark.parametrize(("key", "when"), [("a", "reset"), ("p", "now")])
+def test_the_plain_mode_has_both_answers(workspace: Workspace, key: str, when: str) -> None:
+    park(workspace, workspace.journal.now() + 3600 * 10**9)
+    texts = catalogue("en", "watchroom_tui.texts")
+    question = read_question(workspace.journal, need_of(workspace), texts)
+    assert "resume at the reset (a)" in keys_line(question, texts)
+    assert "resume now (p)" in keys_line(question, texts)
+    call = answer_call(question, key, "", texts, texts)
+    assert workspace.tools_for_human("dana").dispatch_tool_call(call.tool, call.arguments)["success"]
+    (row,) = instructions(workspace)
+    assert is_leave(row) == (when == "reset")
+
+
+def test_without_a_reset_the_plain_mode_only_resumes_now(workspace: Workspace) -> None:
+    park(workspace, None)
+    texts = catalogue("en", "watchroom_tui.texts")
+    question = read_question(workspace.journal, need_of(workspace), texts)
+    assert "a" not in question.keys
+    assert "p" in question.keys
+
+
+def test_show_says_until_when(workspace: Workspace) -> None:
+    resets = workspace.journal.now() + 3600 * 10**9
+    park(workspace, resets)
+    model = read_model(workspace.journal, workspace.journal.last_seq())
+    texts = catalogue("en", "watchroom_tui.texts")
+    alice = next(each for each in view_of(model, "agents", texts, timestamp) if each["agent"] == "alice")
+    assert (alice["status"], alice["resets"]) == ("parked", timestamp(resets))
