@@ -255,3 +255,16 @@ async def test_a_message_of_a_person_resumes_and_one_of_an_agent_waits(
         tell(workspace, MESSAGE, "Try now")
         await run.has_status("idle")
         assert len(prompts(run)) == 2
+
+
+async def test_an_instruction_that_no_process_received_counts_later(
+    workspace: Workspace, root: Path, tmp_path: Path
+) -> None:
+    run = Run(workspace, tmp_path, [says("Well"), limit(workspace)], [says("Done")])
+    await run.once()
+    tell(workspace, RESUME)
+    again = Run(workspace, tmp_path, [says("Done")])
+    again.log.write_text("")
+    async with at_work(again, "", resume="scripted-1"):
+        await again.has_status("idle")
+        assert len(prompts(again)) == 1

@@ -62,8 +62,7 @@ def run_run(args: Namespace, texts: Catalogue) -> int:
         support = support._replace(command=tuple(shlex.split(args.start)))
     if args.mode is not None:
         support = support._replace(mode=args.mode)
-    failed: list[str] = []
-    limited: list[ClientEvent] = []
+    ends: list[TurnLimited | SessionEnded] = []
 
     def show(event: ClientEvent) -> None:
         if isinstance(event, MessageCompleted):
@@ -74,9 +73,9 @@ def run_run(args: Namespace, texts: Catalogue) -> int:
             _print(event.reason, sys.stderr)
         elif isinstance(event, TurnLimited):
             _print(_describe_limit(event.limit, texts), sys.stderr)
-            limited.append(event)
-        elif isinstance(event, SessionEnded) and event.outcome == "error":
-            failed.append(event.reason)
+            ends.append(event)
+        elif isinstance(event, SessionEnded):
+            ends.append(event)
 
     program = shutil.which("watchroom")
     own = (program,) if program else (sys.executable, "-P", "-m", "watchroom_cli.main")
@@ -104,9 +103,11 @@ def run_run(args: Namespace, texts: Catalogue) -> int:
             workspace, args.agent, args.client, support, options, prompt=args.prompt, on_event=show
         )
         asyncio.run(running)
-    for reason in failed:
-        _print(reason, sys.stderr)
-    return 1 if failed or (args.once and limited) else 0
+    end = ends[-1] if ends else None
+    if isinstance(end, SessionEnded) and end.outcome == "error":
+        _print(end.reason, sys.stderr)
+    is_left_parked = isinstance(end, TurnLimited)
+    return 1 if is_left_parked or (isinstance(end, SessionEnded) and end.outcome == "error") else 0
 
 
 def _describe_limit(limit: RateLimit, texts: Catalogue) -> str:

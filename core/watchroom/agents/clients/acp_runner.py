@@ -41,7 +41,7 @@ from watchroom.errors import BudgetReached, ClientDoesNotAsk, ClientNotStarted, 
 from watchroom.features.policy.rules import PolicyDecision
 from watchroom.features.policy.shown_commands import quote_command
 from watchroom.features.requests.rows import DIFFERENCE, PendingCall, Request, parse_arguments
-from watchroom.features.sessions.limits import find_limit
+from watchroom.features.sessions.limits import RateLimit, find_limit
 from watchroom.features.sessions.messages import Handover
 from watchroom.features.sessions.rows import is_leave, parking_of
 from watchroom.features.sessions.runtime.threads import call_soon_threadsafe, run_in_thread, run_to_completion
@@ -301,11 +301,14 @@ class _AcpRun:
         if parking is None:
             return
         self._park(parking.resets)
+        self._on_event(TurnLimited(RateLimit(parking.resets, parking.text)))
         self._must_retry = True
         path = self._opened_session.path
-        leave = await run_in_thread(self._workspace.session_zone.find_leave, path)
-        if leave is not None:
-            self._obey_leave(leave)
+        row = await run_in_thread(self._workspace.session_zone.find_resume, path)
+        if row is not None and is_leave(row):
+            self._obey_leave(row)
+        elif row is not None:
+            self._resume(row.actor)
         waiting = await run_in_thread(self._workspace.messages.find_waiting, path)
         if any(each.row.kind == "human" for each in waiting):
             self._unpark()
