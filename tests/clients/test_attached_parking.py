@@ -11,9 +11,11 @@ import pytest
 from clients.attached import SESSION, told
 from clients.test_parking import QUIET, add_budget, needs, tell
 from clock import HOUR, JumpingClock
+from people.conftest import DANA, close
 from watchroom import Json, Workspace
 from watchroom.agents.clients.attachment import Attachment
 from watchroom.agents.clients.hook_answers import HookAnswer
+from watchroom.errors import SignatureRequired
 from watchroom.features.sessions.rows import Parking, parking_of
 from watchroom.features.sessions.service import session_path
 from watchroom.kernel.call_context import CallContext
@@ -243,6 +245,22 @@ async def test_a_client_over_its_budget_is_not_woken(workspace: Workspace, clock
     assert "request" in [each.kind for each in needs(workspace)]
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
+
+
+async def test_in_a_closed_workspace_only_a_signed_leave_counts(
+    workspace: Workspace, clock: JumpingClock
+) -> None:
+    attached = await parked(workspace)
+    close(workspace)
+    with pytest.raises(SignatureRequired):
+        tell(workspace, RESUME, at_reset=True)
+    workspace.signing.signer = DANA
+    call = CallContext("human:dana", RESUME)
+    workspace.session_zone.control(call, "alice", None, "", at_reset=True)
+    waiting = await idle(attached)
+    assert not waiting.done()
+    clock.ahead = HOUR
+    assert (await asyncio.wait_for(waiting, 20)).status == 2
 
 
 async def test_messages_of_agents_wait_while_a_client_is_parked(workspace: Workspace) -> None:
