@@ -268,3 +268,20 @@ async def test_an_instruction_that_no_process_received_counts_later(
     async with at_work(again, "", resume="scripted-1"):
         await again.has_status("idle")
         assert len(prompts(again)) == 1
+
+
+async def test_a_pause_without_a_process_is_kept_by_a_leave(
+    workspace: Workspace, tmp_path: Path, clock: JumpingClock
+) -> None:
+    run = Run(workspace, tmp_path, [says("Well"), limit(workspace)], [says("Done")])
+    await run.once()
+    tell(workspace, RESUME, at_reset=True)
+    rows = workspace.stops.stop(CallContext("human:ann"), ["alice"])[0]
+    tell(workspace, RESUME, at_reset=True)
+    assert workspace.stops.stopped() == rows
+    clock.ahead = HOUR
+    again = Run(workspace, tmp_path, [says("Done")])
+    again.log.write_text("")
+    async with at_work(again, "", resume="scripted-1"):
+        await asyncio.sleep(QUIET + 1)
+        assert prompts(again) == []

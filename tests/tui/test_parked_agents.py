@@ -122,3 +122,11 @@ def test_show_says_until_when(workspace: Workspace) -> None:
     texts = catalogue("en", "watchroom_tui.texts")
     alice = next(each for each in view_of(model, "agents", texts, timestamp) if each["agent"] == "alice")
     assert (alice["status"], alice["resets"]) == ("parked", timestamp(resets))
+
+
+async def test_stop_all_pauses_a_parked_agent_too(workspace: Workspace) -> None:
+    async with dashboard(workspace, size=WIDE) as user:
+        park(workspace, workspace.journal.now() + 3600 * 10**9)
+        await user.sees("⧖ parked alice")
+        await user.press("ctrl+x")
+        await user.is_asked("Pause 1 agents: alice?")

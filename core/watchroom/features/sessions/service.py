@@ -327,13 +327,18 @@ class SessionRecords:
 
     def find_resume(self, path: str) -> Row | None:
         """Return the newest instruction to resume the session at ``path``, now or at the reset, since the
-        session was parked. None if there is none, or if the session is not parked."""
+        session was parked.
+
+        None if there is none, if the session is not parked, or if a person has paused or cancelled it.
+        """
         parking = self._parking(path)
         begun = None if parking is None else self._store.journal.version(ZONE, path, parking.since)
         if begun is None:
             return None
-        rows = [each.row for each in self.controls(path, begun.seq)]
-        return next((row for row in reversed(rows) if row.tool == RESUME), None)
+        rows = [each.row for each in self.controls(path, begun.seq) if each.row.tool != MESSAGE]
+        # A leave does not end a pause.
+        newest = next((row for row in reversed(rows) if not is_leave(row)), None)
+        return rows[-1] if rows and (newest is None or newest.tool == RESUME) else None
 
     def controls(self, path: str, after: int) -> list[SessionRecord]:
         """Return the messages and instructions to the session at ``path`` after row ``after`` that take
