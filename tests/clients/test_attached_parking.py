@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,9 +13,12 @@ from clients.attached import SESSION, told
 from clients.test_parking import QUIET, add_budget, needs, tell
 from clock import HOUR, JumpingClock
 from people.conftest import DANA, close
+from runtime.scripted import until
 from watchroom import Json, Workspace
+from watchroom.agents.clients import attendant
 from watchroom.agents.clients.attachment import Attachment
 from watchroom.agents.clients.hook_answers import HookAnswer
+from watchroom.agents.clients.processes import ClientProcess
 from watchroom.errors import SignatureRequired
 from watchroom.features.sessions.rows import Parking, parking_of
 from watchroom.features.sessions.service import session_path
@@ -272,3 +276,28 @@ async def test_messages_of_agents_wait_while_a_client_is_parked(workspace: Works
     workspace.session_zone.control(CallContext("human:ann", MESSAGE), "alice", None, "Try now")
     answer = await asyncio.wait_for(waiting, 20)
     assert "Try now" in json.dumps(answer.error)
+
+
+async def test_the_service_says_when_a_client_cannot_be_woken(
+    workspace: Workspace, clock: JumpingClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attendant, "_RESET_SECONDS", 0.1)
+    pid = os.getpid()
+    process = ClientProcess(pid, workspace.platform.process_start(pid), workspace.platform)
+    served = attendant.Attendant(workspace, ["alice"], "claude", process)
+    served.begin()
+    try:
+        for event in (
+            told("UserPromptSubmit", prompt="Go"),
+            stop_failure(f"Claude AI usage limit reached|{epoch(workspace, 3600)}"),
+        ):
+            with workspace.messages.hand_over() as handover:
+                await served.answer(event, handover)
+        tell(workspace, RESUME, at_reset=True)
+        await asyncio.sleep(QUIET)
+        assert needs(workspace) == []
+        clock.ahead = HOUR
+        await until(lambda: (parking(workspace) or Parking(0)).held == "client")
+        assert [each.kind for each in needs(workspace)] == ["parked"]
+    finally:
+        await served.close()
