@@ -329,6 +329,16 @@ class ModelFailed(WatchroomError):
         return texts(f"error.{self.code}.{part}", **values)
 
 
+class ModelLimited(ModelFailed):
+    """A model's rate or usage limit is reached. Values: as for `ModelFailed`.
+
+    ``resets``: the reset time in nanoseconds since the epoch, None if it is unknown.
+    """
+
+    code = "model_limited"
+    resets: int | None = None
+
+
 class LlmProviderRequired(WatchroomError):
     """An agent needs a model, but none is configured."""
 
@@ -473,6 +483,13 @@ class SessionNotFound(WatchroomError):
     """There is no session with this id. Values: session."""
 
     code = "session_not_found"
+
+
+class NoReset(WatchroomError):
+    """An agent cannot be resumed when its limit resets, because it is not parked or the time is unknown.
+    Values: agent."""
+
+    code = "no_reset"
 
 
 class SessionExists(WatchroomError):

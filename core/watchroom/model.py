@@ -91,9 +91,9 @@ Outcome: TypeAlias = Literal["ok", "conflict", "denied", "failed"]
 ActorKind: TypeAlias = Literal["agent", "human", "outside", "system"]
 
 SessionStatus: TypeAlias = Literal[
-    "idle", "running", "waiting_for_human_input", "paused", "done", "error", "cancelled"
+    "idle", "running", "waiting_for_human_input", "paused", "parked", "done", "error", "cancelled"
 ]
-"""The status of an agent's session (RUN)."""
+"""The status of an agent's session (RUN). ``parked``: it waits until a rate or usage limit resets."""
 ENDED: Final[frozenset[SessionStatus]] = frozenset({"done", "error", "cancelled"})
 """The statuses in which a session takes no further step by itself."""
 

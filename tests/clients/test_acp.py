@@ -28,6 +28,7 @@ from watchroom.agents.clients.events import (
     TextStreamed,
     TurnEnded,
     TurnFailed,
+    TurnLimited,
     UsageReported,
 )
 from watchroom.agents.clients.stopping import prove_paused
@@ -88,10 +89,10 @@ class Run:
         """Until its first turns are over."""
         await asyncio.wait_for(self._run(prompt, once=True, resume=resume), PATIENCE)
 
-    def start(self, prompt: str = "Do it") -> asyncio.Task[None]:
-        return asyncio.create_task(self._run(prompt, once=False))
+    def start(self, prompt: str = "Do it", *, resume: str = "") -> asyncio.Task[None]:
+        return asyncio.create_task(self._run(prompt, once=False, resume=resume))
 
-    async def _run(self, prompt: str, *, once: bool, resume: str = "") -> None:
+    async def _run(self, prompt: str, *, once: bool, resume: str) -> None:
         options = AcpOptions(str(self.folder), once=once, resume=resume)
         await run_acp(
             self.workspace, "alice", "scripted", self.support, options, prompt=prompt, on_event=self._take
@@ -139,8 +140,7 @@ class Run:
     @property
     def status(self) -> str:
         head = self.workspace.journal.head("session", PATH)
-        assert head is not None
-        return StepDetail.of(head).status
+        return "" if head is None else StepDetail.of(head).status
 
 
 async def test_what_it_says_and_uses_is_its_session(workspace: Workspace, tmp_path: Path) -> None:
@@ -342,7 +342,8 @@ REASON = 'usage limit reached (resetsAt: 2026-11-28T15:00:00Z, limits: {"weekly"
 
 
 def failures(run: Run) -> list[str]:
-    return [each.reason for each in run.events if isinstance(each, TurnFailed)]
+    limits = [each.limit.text for each in run.events if isinstance(each, TurnLimited)]
+    return [each.reason for each in run.events if isinstance(each, TurnFailed)] + limits
 
 
 def has_answered(run: Run, prompt: str) -> bool:
@@ -352,9 +353,9 @@ def has_answered(run: Run, prompt: str) -> bool:
 
 
 def failed_needs(workspace: Workspace) -> list[str]:
-    """What the needs for failed sessions say."""
+    """What the needs for failed and parked sessions say."""
     model = read_model(workspace.journal, workspace.journal.last_seq())
-    return [need.row.message for need in model.needs if need.kind == "failed"]
+    return [need.row.message for need in model.needs if need.kind in ("failed", "parked")]
 
 
 async def test_a_limit_does_not_end_the_session_and_its_end_is_kept(
@@ -364,10 +365,7 @@ async def test_a_limit_does_not_end_the_session_and_its_end_is_kept(
     running = run.start()
     await run.until(lambda: failures(run) == [REASON])
     zone = workspace.session_zone
-    await run.has_status("error")
-    state = workspace.sessions.state("alice", "scripted-1")
-    assert state.error is not None
-    assert (state.error.code, state.error.message) == ("turn_failed", REASON)
+    await run.has_status("parked")
     assert failed_needs(workspace) == [REASON]
     zone.control(CallContext("human:ann", RESUME), "alice", None, "")
     await run.until(lambda: any(isinstance(each, TurnEnded) for each in run.events))
@@ -383,7 +381,7 @@ async def test_a_resume_after_a_failed_turn_ends_a_pause_too(workspace: Workspac
     run = Run(workspace, tmp_path, [{"error": LIMIT}], [says("Done")])
     running = run.start()
     await run.until(lambda: failures(run) == [REASON])
-    await run.has_status("error")
+    await run.has_status("parked")
     zone = workspace.session_zone
     zone.control(CallContext("human:ann", PAUSE), "alice", None, "")
     await run.has_status("paused")
@@ -391,7 +389,7 @@ async def test_a_resume_after_a_failed_turn_ends_a_pause_too(workspace: Workspac
     await run.until(lambda: any(isinstance(each, TurnEnded) for each in run.events))
     await run.has_status("idle")
     events = [each.type for each in workspace.sessions.state("alice", "scripted-1").events]
-    assert events == ["error", "paused", "resumed", "llm_result"]
+    assert events == ["rate_limited", "paused", "resumed", "llm_result"]
     zone.control(CallContext("human:ann", CANCEL), "alice", None, "")
     await asyncio.wait_for(running, PATIENCE)
 
@@ -431,7 +429,7 @@ async def test_a_message_goes_on_after_a_limit_and_what_waited_is_not_lost(
     await asyncio.wait_for(running, PATIENCE)
 
 
-@pytest.mark.parametrize("step", [{"error": LIMIT}, {"stopReason": "refusal"}, {"stopReason": "error"}])
+@pytest.mark.parametrize("step", [{"stopReason": "refusal"}, {"stopReason": "error"}])
 async def test_a_run_of_one_turn_that_fails_ends_with_the_reason(
     workspace: Workspace, tmp_path: Path, step: dict[str, Any]
 ) -> None:

@@ -33,6 +33,8 @@ def test_whom_a_person_lets_go_on_is_not_stopped() -> None:
     resumed = row(zone="session", tool=RESUME, actor="human:dana", path="alice")
     assert stopped_after(BEFORE, resumed) == {"bob": 4}
     assert stopped_after(BEFORE, resumed._replace(path="carol")) is BEFORE
+    # A leave to resume later lets nobody go on now.
+    assert stopped_after(BEFORE, resumed._replace(detail_json='{"when": "reset"}')) is BEFORE
 
 
 def test_an_agent_that_is_paused_again_does_not_go_on_with_the_others() -> None:

@@ -194,7 +194,7 @@ class Navigator:
             return
         if need.is_acknowledgeable and app.is_live:
             app.show_message(app.texts("seen.hint"))
-        if need.kind == "failed":
+        if need.kind in ("failed", "parked"):
             await self.go_to("agents", SessionTarget(need.row.path))
             return
         if need.kind in ("lost", "breaker", "denied", "stalled"):

@@ -31,7 +31,15 @@ from watchroom.features.people.tokens import ZONE as TOKENS
 from watchroom.features.policy.breaker import BREAKER, is_trip
 from watchroom.features.requests.rows import request_state
 from watchroom.features.reverts.planning import ZONE as REVERTS
-from watchroom.features.sessions.rows import HANDED_OVER, client_call, messages_of
+from watchroom.features.sessions.rows import (
+    AT_RESET,
+    HANDED_OVER,
+    WHEN,
+    client_call,
+    is_leave,
+    messages_of,
+    parking_of,
+)
 from watchroom.features.sessions.rules import stopped_by
 from watchroom.features.sessions.service import TOOL_BEGINS
 from watchroom.features.sessions.service import ZONE as SESSIONS
@@ -116,6 +124,7 @@ EventKind: TypeAlias = Literal[
     "messages_delivered",
     "paused",
     "resumed",
+    "resume_permitted",
     "stopped",
     "agent_registered",
     "agent_spawned",
@@ -327,6 +336,8 @@ def _steering(row: Row) -> _Found:
     if row.tool == MESSAGE:
         return "message_sent", {"to": row.path.partition("/")[0]}
     kinds: Mapping[str, EventKind] = {PAUSE: "paused", RESUME: "resumed", CANCEL: "stopped"}
+    if is_leave(row):
+        return "resume_permitted", {WHEN: AT_RESET}
     return kinds[row.tool], {"breaker": get_text(row.detail, BREAKER)} if is_trip(row) else {}
 
 
@@ -357,6 +368,9 @@ def _session(row: Row) -> _Found:
         "cost": step.cost,
         "error": step.error,
     }
+    if (parking := parking_of(row)) is not None:
+        fields["limit"] = parking.text
+        fields["resets"] = "" if parking.resets is None else timestamp(parking.resets)
     return ("session_started" if row.version == 1 else "session_status"), fields
 
 

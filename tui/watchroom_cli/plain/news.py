@@ -149,8 +149,9 @@ def _change(before: AgentView, view: AgentView) -> str:
     new = view.session.status
     if old == new:
         return ""
+    # A parked agent is announced as a need.
     if new in ("done", "cancelled", "paused"):
         return new
     if new in ("running", "idle") and old in (None, "done", "error", "cancelled"):
         return "started"
-    return "resumed" if old == "paused" and new == "running" else ""
+    return "resumed" if old in ("paused", "parked") and new == "running" else ""

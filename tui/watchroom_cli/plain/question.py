@@ -118,6 +118,8 @@ def answer_call(question: Question, key: str, text: str, texts: Catalogue, words
         return person_calls.reply(row.seq, text)
     if key == "w":
         return person_calls.write_message(question.need.agent, text)
+    if question.need.kind == "parked" and key in ("a", "p"):
+        return person_calls.resume(question.need.agent, at_reset=key == "a")
     if key in ("a", "r") and question.review.is_begun:
         decisions = question.review.decisions(words, approved=key == "a", reason=text)
         return person_calls.decide_calls(row.seq, decisions, text)
@@ -137,6 +139,8 @@ def keys_line(question: Question, texts: Catalogue) -> str:
     first = [texts(f"watch.key.{numbers}", count=len(question.options))] if question.options else []
     is_message = "message" in question.need.answers
     names = {"w": "message_w" if is_message else "w", ";": "comment"}
+    if "leave" in question.need.answers:
+        names["a"] = "leave_a"
     named = [names.get(key, key) for key in question.keys]
     shown = ["s"] if question.details else []
     keys = [texts(f"watch.key.{key}") for key in (*named, *shown, "l", "help", "q")]
@@ -158,12 +162,14 @@ _KEYS: Final[Mapping[NeedAnswer, str]] = {
     "reply": "w",
     "message": "w",
     "seen": "m",
+    "leave": "a",
 }
 """The key to type for each answer. The other answers are typed as numbers, or are not possible here."""
 
 
 def _keys(need: Need) -> tuple[str, ...]:
-    return tuple(_KEYS[answer] for answer in need.answers if answer in _KEYS)
+    keys = tuple(_KEYS[answer] for answer in need.answers if answer in _KEYS)
+    return (*keys, "p") if need.kind == "parked" else keys
 
 
 def _ask_request(journal: Journal, need: Need, texts: Catalogue, begun: Mapping[str, Review]) -> Question:

@@ -11,9 +11,11 @@ from argparse import ArgumentParser, Namespace
 from typing import TextIO
 
 from watchroom.agents.clients.registry import ACP_CLIENTS
+from watchroom.features.sessions.limits import RateLimit
 from watchroom.kernel.journal import is_server_address, without_password
 from watchroom.texts import Catalogue
 from watchroom.workspace import Workspace
+from watchroom_tui.formatters.local_time import local_time
 from watchroom_tui.presentation.sanitize import sanitize_lines
 from watchroom_tui.presentation.usage import WrongUsage
 
@@ -48,6 +50,7 @@ def run_run(args: Namespace, texts: Catalogue) -> int:
         MessageCompleted,
         SessionEnded,
         TurnFailed,
+        TurnLimited,
     )
     from watchroom.errors import ClientNotStarted
 
@@ -59,7 +62,7 @@ def run_run(args: Namespace, texts: Catalogue) -> int:
         support = support._replace(command=tuple(shlex.split(args.start)))
     if args.mode is not None:
         support = support._replace(mode=args.mode)
-    failed: list[str] = []
+    ends: list[TurnLimited | SessionEnded] = []
 
     def show(event: ClientEvent) -> None:
         if isinstance(event, MessageCompleted):
@@ -68,8 +71,11 @@ def run_run(args: Namespace, texts: Catalogue) -> int:
             _print(f"→ {event.tool} {event.arguments[:200]}")
         elif isinstance(event, TurnFailed):
             _print(event.reason, sys.stderr)
-        elif isinstance(event, SessionEnded) and event.outcome == "error":
-            failed.append(event.reason)
+        elif isinstance(event, TurnLimited):
+            _print(_describe_limit(event.limit, texts), sys.stderr)
+            ends.append(event)
+        elif isinstance(event, SessionEnded):
+            ends.append(event)
 
     program = shutil.which("watchroom")
     own = (program,) if program else (sys.executable, "-P", "-m", "watchroom_cli.main")
@@ -97,9 +103,17 @@ def run_run(args: Namespace, texts: Catalogue) -> int:
             workspace, args.agent, args.client, support, options, prompt=args.prompt, on_event=show
         )
         asyncio.run(running)
-    for reason in failed:
-        _print(reason, sys.stderr)
-    return 1 if failed else 0
+    end = ends[-1] if ends else None
+    if isinstance(end, SessionEnded) and end.outcome == "error":
+        _print(end.reason, sys.stderr)
+    is_left_parked = isinstance(end, TurnLimited)
+    return 1 if is_left_parked or (isinstance(end, SessionEnded) and end.outcome == "error") else 0
+
+
+def _describe_limit(limit: RateLimit, texts: Catalogue) -> str:
+    if limit.resets is None:
+        return texts("cli.run.parked", reason=limit.text)
+    return texts("cli.run.parked_until", reason=limit.text, time=local_time(limit.resets, "minutes"))
 
 
 def _print(text: str, file: TextIO | None = None) -> None:

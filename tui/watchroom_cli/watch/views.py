@@ -31,7 +31,8 @@ def _agents(model: Model, texts: Catalogue, time: FormatTime) -> Table:
             "agent": each.agent.id,
             "layer": each.agent.layer,
             "supervisor": each.agent.supervisor,
-            "status": _status(each.status(now), is_lost=each.is_lost),
+            "status": _status(each.status(now), is_lost=each.status(now) == "lost"),
+            "resets": _reset(each, time),
             "last_tool": _last_tool(each),
             "last_path": _last_path(each),
             "ago": format_age(each.last.time, now) if each.last else "",
@@ -40,6 +41,14 @@ def _agents(model: Model, texts: Catalogue, time: FormatTime) -> Table:
         }
         for each in model.agents
     ]
+
+
+def _reset(view: AgentView, time: FormatTime) -> str:
+    """Return when the limit resets for which the agent is parked, empty if it is not parked."""
+    parking = view.parking
+    if parking is None:
+        return ""
+    return "unknown" if parking.resets is None else time(parking.resets)
 
 
 def _last_tool(view: AgentView) -> str:

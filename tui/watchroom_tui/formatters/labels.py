@@ -8,7 +8,7 @@ from typing import Final
 from watchroom.features.budgets.rows import UsageTotal
 from watchroom.features.budgets.rules import format_dollars
 from watchroom.features.overview.agents import AgentView, Status
-from watchroom.features.sessions.rows import ClientCall, client_call
+from watchroom.features.sessions.rows import ClientCall, Parking, client_call
 from watchroom.features.sessions.view import RequestView
 from watchroom.features.tasks.view import MessageView
 from watchroom.features.trees.rows import GRADE, grade_of, side_of
@@ -32,7 +32,7 @@ from watchroom.model import (
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters.actor_class import agent_class
-from watchroom_tui.formatters.local_time import local_clock
+from watchroom_tui.formatters.local_time import local_clock, local_date, local_time
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.formatters.tree_changes import author_style
 from watchroom_tui.presentation.sanitize import sanitize
@@ -40,6 +40,7 @@ from watchroom_tui.presentation.sanitize import sanitize
 STATUS_MARKS: Final[dict[Status, Span]] = {
     "running": Span("●", "ok"),
     "waiting": Span("◐", "warning"),
+    "parked": Span("⧖", "warning"),
     "paused": Span("⏸", "warning"),
     "idle": Span("○", "dim"),
     "done": Span("✓", "ok"),
@@ -52,6 +53,7 @@ SESSION_MARKS: Final[dict[SessionStatus, Span]] = {
     "running": Span("●", "ok"),
     "waiting_for_human_input": Span("◐", "warning"),
     "paused": Span("⏸", "warning"),
+    "parked": Span("⧖", "warning"),
     "done": Span("✓", "ok"),
     "error": Span("✖", "error"),
     "cancelled": Span("✖", "dim"),
@@ -73,6 +75,7 @@ NEED_MARKS: Final[dict[str, Span]] = {
     "request": Span("◐", "accent"),
     "lost": Span("◌", "error"),
     "failed": Span("✖", "error"),
+    "parked": Span("⧖", "warning"),
     "expired": Span("⧗", "warning"),
     "breaker": Span("↻", "error"),
     "budget": Span("◔", "warning"),
@@ -384,6 +387,8 @@ def agent_status_text(view: AgentView, now: int, texts: Catalogue, resume: str =
     session = view.session
     if session is None:
         return ""
+    if view.status(now) == "parked" and view.parking is not None:
+        return parking_text(view.parking, session.last.time, texts, has_leave=view.leave > 0)
     if view.is_lost:
         return lost_text(view.last_heard, resume, texts)
     if view.request is not None and not view.request.has_expired(now):
@@ -397,6 +402,25 @@ def agent_status_text(view: AgentView, now: int, texts: Catalogue, resume: str =
     if view.is_stopped:
         return texts("agents.stopped")
     return texts("agents.thinks") if view.is_thinking and view.status(now) == "running" else ""
+
+
+def parking_text(parking: Parking, since: int, texts: Catalogue, *, has_leave: bool = False) -> str:
+    """Return how long an agent is parked.
+
+    - ``since``: a time shortly before, in nanoseconds since the epoch. Its day is not shown.
+    - ``has_leave``: whether the agent is resumed at the reset.
+    """
+    if parking.resets is None:
+        return texts(f"agents.parked_{parking.held or 'unknown'}")
+    key = "agents.resumes_at" if has_leave else "agents.parked_until"
+    return texts(key, time=reset_time(parking.resets, since))
+
+
+def reset_time(resets: int, since: int) -> str:
+    """Return the time ``resets`` to the minute, with its date unless that is the date of ``since``. Both are
+    nanoseconds since the epoch."""
+    whole = local_time(resets, "minutes")
+    return whole.partition(" ")[2] if local_date(resets) == local_date(since) else whole
 
 
 def request_text(asked: RequestView, texts: Catalogue) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from watchroom.features.overview.model import Need
+from watchroom.features.sessions.rows import parking_of
 from watchroom.features.sessions.view import RequestView
 from watchroom.features.trees.rows import INTO, read_prediction, side_of
 from watchroom.kernel.rules.conflicts import NOT_A_FILE
@@ -15,7 +16,7 @@ from watchroom.model import MACHINE, PEOPLE_LOST, REVERT_WORK, Row
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters.columns import fit_path
-from watchroom_tui.formatters.labels import MOST_NAMED, SUBJECT_WIDTH, path_of, request_text
+from watchroom_tui.formatters.labels import MOST_NAMED, SUBJECT_WIDTH, path_of, request_text, reset_time
 from watchroom_tui.presentation.sanitize import sanitize, shorten
 
 _FLAWS: Final[dict[str, str]] = {
@@ -55,7 +56,7 @@ def need_subject(need: Need, texts: Catalogue) -> str:
         return request_text(RequestView(need.row), texts)
     if need.kind in ("lost", "expired"):
         return need.against
-    if need.kind == "failed":
+    if need.kind in ("failed", "parked"):
         return need.row.actor
     if need.kind == "message":
         return sanitize(need.row.message)
@@ -122,6 +123,8 @@ def _variant(need: Need) -> str:
         return "config" if row.error == "config_invalid" else "unsigned"
     if need.kind == "lost" and need.hint:
         return "lost_resumable"
+    if need.kind == "parked":
+        return _parking_variant(row)
     if need.kind == "outside":
         return _edit_variant(need)
     if need.kind == "conflict" and row.tool == REVERT_WORK:
@@ -131,6 +134,18 @@ def _variant(need: Need) -> str:
     if need.kind == "conflict" and need.against in ("", row.actor):
         return "conflict_with_own" if need.against else "conflict_with_nothing"
     return need.kind
+
+
+def _parking_variant(row: Row) -> str:
+    parking = parking_of(row)
+    if parking is None or parking.resets is None:
+        return f"parked_{parking.held if parking is not None and parking.held else 'unknown'}"
+    return "parked_until"
+
+
+def _reset_of(row: Row) -> str:
+    parking = parking_of(row)
+    return "" if parking is None or parking.resets is None else reset_time(parking.resets, row.time)
 
 
 def _edit_variant(need: Need) -> str:
@@ -148,6 +163,7 @@ def _fields(need: Need) -> dict[str, object]:
         "against": sanitize(need.against),
         "count": need.paths - 1 if need.paths > 1 else need.times,
         "resume": sanitize(need.hint),
+        "time": _reset_of(need.row) if need.kind == "parked" else "",
         "message": shorten(need.row.message),
         "tree": sanitize(side_of(need.row)),
         "into": sanitize(get_text(need.row.detail, INTO)),
@@ -156,6 +172,8 @@ def _fields(need: Need) -> dict[str, object]:
 
 def _complete(text: str, need: Need, texts: Catalogue) -> str:
     """Return ``text`` with the omitted parts of the need's command, and the machine of an external edit."""
+    if need.kind == "parked" and need.hint:
+        text += texts("need.parked_lost", resume=sanitize(need.hint))
     text += omitted_text(need, texts)
     machine = need.row.detail.get(MACHINE) if need.kind == "outside" else None
     return (

@@ -16,7 +16,17 @@ from watchroom_tui.presentation.sanitize import sanitize
 
 SOON_SECONDS: Final = 30
 """Seconds before a deadline from which it is shown in red."""
-_OF_AGENTS: Final = ("request", "message", "failed", "breaker", "denied", "stalled", "lost", "expired")
+_OF_AGENTS: Final = (
+    "request",
+    "message",
+    "failed",
+    "parked",
+    "breaker",
+    "denied",
+    "stalled",
+    "lost",
+    "expired",
+)
 """The kinds of needs about agents. Other kinds are about files."""
 
 
@@ -91,6 +101,10 @@ def need_keys(need: Need, texts: Catalogue, keys_of: NeedKeys, *, can_act: bool)
     answer = need.answers[0]
     verb = answer if can_act and answer in ("reply", "choose", "merge", "compare") else "open"
     keys = f"{keys_of.open} {texts(f'needs.enter.{verb}')}"
-    shortcuts = {"approve": f"{keys_of.approve} ", "reject": f"{keys_of.reject} "}
+    shortcuts = {
+        "approve": f"{keys_of.approve} ",
+        "leave": f"{keys_of.approve} ",
+        "reject": f"{keys_of.reject} ",
+    }
     marks = "".join(shortcuts.get(each, "") for each in need.answers) if can_act else ""
     return f"{marks}{keys}"

@@ -159,6 +159,7 @@ _NOTES: Final[Mapping[str, Span]] = {
     "plan_changed": Span("☰", "dim"),
     "paused": Span("⏸", "warning"),
     "resumed": Span("●", "ok"),
+    "rate_limited": Span("⧖", "warning"),
     "cancelled": Span("✖", "error"),
     "error": Span("✖", "error"),
     "done": Span("✓", "ok"),
@@ -179,7 +180,7 @@ def _note(key: str, event: Mapping[str, Any], texts: Catalogue) -> TranscriptEnt
     elif kind == "error":
         error = get_object(event, "error")
         said = f"{get_text(error, 'code')}: {get_text(error, 'message')}"
-    elif kind == "thought":
+    elif kind in ("thought", "rate_limited"):
         said = get_text(event, "text").strip()
     elif kind == "plan_changed":
         entries = _objects(event, "entries")

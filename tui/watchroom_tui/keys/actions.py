@@ -242,6 +242,15 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("end_search", "search", "clear", ("escape",), footer=True, meaning="back"),
     Action("message", "agents", "message", ("m",), footer=True, acts=True, meaning="message"),
     Action("pause", "agents", "pause", ("p",), footer=True, acts=True, meaning="pause"),
+    Action(
+        "resume_at_reset",
+        "agents",
+        "resume_at_reset",
+        ("a",),
+        footer=True,
+        acts=True,
+        meaning="approve",
+    ),
     Action("end_session", "agents", "end_session", ("X",), footer=True, acts=True, meaning="end"),
     Action("revert_agent", "agents", "revert_work", ("V",), acts=True, meaning="revert work"),
     Action(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from watchroom.errors import WatchroomError
 from watchroom.features.overview.agents import AgentView, Reading
+from watchroom.features.sessions.rows import AT_RESET
 from watchroom.features.tasks.rules import Member
 from watchroom.features.tasks.view import TaskView
 from watchroom.features.trees.rows import REPO, split_repo_path
@@ -23,7 +24,7 @@ from watchroom_tui.dialogs.confirm import ConfirmDialog
 from watchroom_tui.dialogs.revert import RevertSubject, ask_to_revert
 from watchroom_tui.dialogs.text_input import TextDraft, enter_text
 from watchroom_tui.formatters.columns import fit
-from watchroom_tui.formatters.labels import MOST_NAMED, SUBJECT_WIDTH
+from watchroom_tui.formatters.labels import MOST_NAMED, SUBJECT_WIDTH, reset_time
 from watchroom_tui.formatters.task_tree import below
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.services.change_comments import ChangeComments
@@ -78,6 +79,18 @@ class AgentActions:
         tool, key = (RESUME, "session.resumed") if view.is_resumable else (PAUSE, "session.paused")
         done = texts(key, agent=name)
         self._start(partial(self._app.carry_out, tool, {"agent_id": agent}, done))
+
+    def resume_at_reset(self, agent: str) -> None:
+        """Permit to resume ``agent`` once when its limit resets. Show the reason if no reset is known."""
+        view = self._find(agent)
+        if view is None or not self._can_receive(agent):
+            return
+        texts, name, parking = self._app.texts, sanitize(agent), view.parking
+        if parking is None or parking.resets is None:
+            self._app.show_message(texts("session.no_reset", agent=name), "warning")
+            return
+        done = texts("session.resumes_at", agent=name, time=reset_time(parking.resets, self._app.now()))
+        self._start(partial(self._app.carry_out, RESUME, {"agent_id": agent, "when": AT_RESET}, done))
 
     def revert_work(self, agent: str) -> None:
         """Preview a revert of the work of ``agent``. The person chooses the start."""

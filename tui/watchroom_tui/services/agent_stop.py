@@ -22,7 +22,7 @@ PATIENCE: Final = 10.0
 """Timeout in seconds for the proof that an agent has paused."""
 _LOOK_SECONDS: Final = 0.1
 """Seconds between checks. Polling is needed, because the end of a process may write no row."""
-_GOES_ON: Final = ("idle", "running", "waiting_for_human_input")
+_GOES_ON: Final = ("idle", "running", "waiting_for_human_input", "parked")
 """The statuses of sessions of working agents."""
 
 

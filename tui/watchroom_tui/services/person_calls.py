@@ -9,6 +9,7 @@ from typing import NamedTuple
 from watchroom.errors import NotText, TooLarge
 from watchroom.features.policy.grants import GrantChoice
 from watchroom.features.requests.rows import CallDecision
+from watchroom.features.sessions.rows import AT_RESET
 from watchroom.model import (
     ANSWER,
     DISMISS,
@@ -16,6 +17,7 @@ from watchroom.model import (
     MESSAGE,
     OUTSIDE,
     RESOLVE,
+    RESUME,
     REVERT,
     REVOKE_GRANT,
     SEEN,
@@ -88,6 +90,11 @@ def acknowledge(row: int) -> PersonCall:
 def write_message(agent: str, text: str) -> PersonCall:
     """Return the call that sends ``text`` to ``agent``."""
     return PersonCall(MESSAGE, {"to": agent, "payload": {"text": text}})
+
+
+def resume(agent: str, *, at_reset: bool = False) -> PersonCall:
+    """Return the call that resumes ``agent``, now or once when its limit resets."""
+    return PersonCall(RESUME, {"agent_id": agent, "when": AT_RESET if at_reset else "now"})
 
 
 def take_current(conflict: Row) -> PersonCall:

@@ -34,15 +34,18 @@ from watchroom.agents.clients.events import (
     TextStreamed,
     TurnEnded,
     TurnFailed,
+    TurnLimited,
 )
 from watchroom.agents.clients.session import ClientSession, hold_for_budgets, session_id_of
 from watchroom.errors import BudgetReached, ClientDoesNotAsk, ClientNotStarted, ExtraMissing, PolicyDenied
 from watchroom.features.policy.rules import PolicyDecision
 from watchroom.features.policy.shown_commands import quote_command
 from watchroom.features.requests.rows import DIFFERENCE, PendingCall, Request, parse_arguments
+from watchroom.features.sessions.limits import RateLimit, find_limit
 from watchroom.features.sessions.messages import Handover
+from watchroom.features.sessions.rows import is_leave, parking_of
 from watchroom.features.sessions.runtime.threads import call_soon_threadsafe, run_in_thread, run_to_completion
-from watchroom.features.sessions.runtime.waiting import wait_for_outcome
+from watchroom.features.sessions.runtime.waiting import expiry, wait_for_outcome
 from watchroom.kernel.call_context import CallContext
 from watchroom.model import CANCEL, MESSAGE, PAUSE, RESUME, SYSTEM, Row
 from watchroom.texts import catalogue
@@ -183,11 +186,17 @@ class _AcpRun:
         self._is_ready.set()
         self._must_retry = False
         """Whether a resume after a failed turn sends a prompt to try again."""
+        self._resets: int | None = None
+        """The reset time of the limit that parks the session, None if it is unknown or there is no limit."""
+        self._is_parked = False
+        self._resuming: asyncio.Task[None] | None = None
+        """Waits for the reset, with a person's leave."""
         self._open_questions = 0
         self._cancelled: Row | None = None
         self._must_end = asyncio.Event()
         self._errors = ""
-        self._outcome = SessionEnded("cancelled")
+        self._outcome: SessionEnded | None = SessionEnded("cancelled")
+        """How the session ends; None if it stays open, because a limit ended the only turn."""
         self._tasks: list[asyncio.Task[None]] = []
         self._writer: asyncio.Task[None] | None = None
         self._unsubscribe: Callable[[], None] = lambda: None
@@ -228,6 +237,7 @@ class _AcpRun:
             await run_in_thread(self._workspace.journal.presence.hold, command)
         self._session = await run_in_thread(ClientSession, self._workspace, self._agent, own_id, info)
         self._listen()
+        await self._restore_parking()
         self._writer = asyncio.create_task(self._write())
         # The run ends if the journal cannot be written.
         self._writer.add_done_callback(lambda _: self._must_end.set())
@@ -285,14 +295,66 @@ class _AcpRun:
         addresses = (self._agent, session.path)
         self._unsubscribe = self._workspace.background.subscribe(addresses, take)
 
-    def _obey(self, row: Row) -> None:
-        if row.tool == MESSAGE:
+    async def _restore_parking(self) -> None:
+        """Continue to wait if a limit parked the session in another process."""
+        parking = parking_of(await run_in_thread(lambda: self._opened_session.last))
+        if parking is None:
+            return
+        self._park(parking.resets)
+        self._on_event(TurnLimited(RateLimit(parking.resets, parking.text)))
+        self._must_retry = True
+        path = self._opened_session.path
+        row = await run_in_thread(self._workspace.session_zone.find_resume, path)
+        if row is not None and is_leave(row):
+            self._obey_leave(row)
+        elif row is not None:
+            self._resume(row.actor)
+        waiting = await run_in_thread(self._workspace.messages.find_waiting, path)
+        if any(each.row.kind == "human" for each in waiting):
+            self._unpark()
             self._is_ready.set()
+
+    def _park(self, resets: int | None) -> None:
+        """Send no prompt until a person resumes the agent or writes to it. ``resets``: the reset time."""
+        self._unpark()
+        self._is_parked, self._resets = True, resets
+        self._is_ready.clear()
+
+    def _unpark(self) -> None:
+        self._is_parked, self._resets = False, None
+        if self._resuming is not None:
+            self._resuming.cancel()
+            self._resuming = None
+
+    def _obey_leave(self, row: Row) -> None:
+        """Resume once at the reset, as ``row`` permits."""
+        if self._is_parked and self._resets is not None and self._resuming is None:
+            self._resuming = asyncio.create_task(self._resume_at(self._resets, row.actor))
+            self._tasks.append(self._resuming)
+
+    async def _resume_at(self, resets: int, by: str) -> None:
+        with suppress(TimeoutError):
+            async with expiry(resets, self._workspace.session_zone.now):
+                await self._must_end.wait()
+        if not self._must_end.is_set():
+            self._resuming = None
+            self._resume(by)
+
+    def _obey(self, row: Row) -> None:
+        if is_leave(row):
+            self._obey_leave(row)
+        elif row.tool == MESSAGE:
+            # Each request to a model before the reset fails, so a parked agent only continues for a person.
+            if not self._is_parked or row.kind == "human":
+                self._unpark()
+                self._is_ready.set()
             self._has_prompts.set()
         elif row.tool == CANCEL:
             self._cancelled = row
             self._must_end.set()
         elif row.tool == PAUSE and self._is_resumed.is_set():
+            # A pause replaces the parking, so that no leave ends it.
+            self._unpark()
             self._is_resumed.clear()
             self._paused_by = row.actor
             self._has_cut_turn = self._turn is not None and not self._turn.done() and not self._open_questions
@@ -307,13 +369,15 @@ class _AcpRun:
     def _resume(self, by: str) -> None:
         """Continue after a pause, a failed turn, or both. ``by``: the person who resumed the agent."""
         has_failed, was_paused = not self._is_ready.is_set(), not self._is_resumed.is_set()
+        text = "hook.limit_reset" if self._is_parked else "hook.try_again"
+        self._unpark()
         self._is_ready.set()
         self._is_resumed.set()
         if was_paused:
             self._record(ClientPaused(by, is_paused=False))
         if has_failed and self._must_retry:
             self._must_retry = False
-            self._add_prompt(PromptSubmitted(self._texts("hook.try_again"), by))
+            self._add_prompt(PromptSubmitted(self._texts(text), by))
         elif not has_failed and was_paused and self._has_cut_turn:
             self._add_prompt(PromptSubmitted(self._texts("hook.go_on"), by))
 
@@ -326,6 +390,9 @@ class _AcpRun:
     async def work(self, prompt: str) -> None:
         """Give the client prompts and waiting messages until the run must end."""
         if prompt:
+            self._unpark()
+            self._is_ready.set()
+            self._must_retry = False
             self._add_prompt(PromptSubmitted(prompt))
         while not self._must_end.is_set():
             if not await self._unless_ended(self._wait_for_prompts()):
@@ -391,6 +458,8 @@ class _AcpRun:
         await self._hold()
         for each in prompts:
             self._record(each)
+        # If this process dies now, a leave that was used must not be used again.
+        await self._all_written()
         self._has_begun.clear()
         blocks = [text_block(each.text) for each in prompts]
         asked = self._connection.prompt(session_id=self._session_id, prompt=blocks)
@@ -433,13 +502,22 @@ class _AcpRun:
         reason = validation.escape_unstorable(reason, _MAX_REASON)
         if self._must_end.is_set():
             return
-        if self._options.once:
+        # A pause is stronger than a limit: only a person ends it.
+        is_paused = not self._is_resumed.is_set()
+        limit = None if is_paused else find_limit(reason, self._workspace.session_zone.now())
+        if self._options.once and limit is None:
             self._end_with(reason)
             return
         # The client's text so far must come before the failure.
-        for event in (*self._translator.finish(), TurnFailed(reason)):
+        failure = TurnFailed(reason) if limit is None else TurnLimited(limit)
+        for event in (*self._translator.finish(), failure):
             self._record(event)
         self._is_ready.clear()
+        if limit is not None:
+            self._park(limit.resets)
+        if self._options.once:
+            self._outcome = None
+            self._must_end.set()
         self._must_retry = again is None
         self._prompts = [*(again or ()), *self._prompts]
 
@@ -490,8 +568,10 @@ class _AcpRun:
             self._turn.cancel()
         await _kill_process(self._process)
         if self._session is not None:
-            for event in (*self._translator.finish(), self._outcome):
+            for event in self._translator.finish():
                 self._record(event)
+            if self._outcome is not None:
+                self._record(self._outcome)
             await self._all_written()
         for task in self._tasks:
             task.cancel()

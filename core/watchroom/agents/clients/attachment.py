@@ -36,6 +36,8 @@ from watchroom.agents.clients.events import (
     SessionEnded,
     TextStreamed,
     TurnEnded,
+    TurnFailed,
+    TurnLimited,
     UsageReported,
 )
 from watchroom.agents.clients.hook_answers import (
@@ -49,6 +51,7 @@ from watchroom.agents.clients.hook_answers import (
     PROMPT,
     START,
     STOP,
+    STOP_FAILURE,
     SUBAGENT_END,
     HookAnswer,
     allow,
@@ -81,17 +84,19 @@ from watchroom.agents.clients.transcripts import (
 from watchroom.errors import BudgetReached, PermissionDenied, PolicyDenied, WatchroomError
 from watchroom.features.budgets.rules import Budgets
 from watchroom.features.policy.rules import PolicyDecision, policy_subject
-from watchroom.features.requests.rows import PendingCall, parse_arguments
+from watchroom.features.requests.rows import CLOCK_SECONDS, PendingCall, parse_arguments
 from watchroom.features.requests.service import RequestOutcome
+from watchroom.features.sessions.limits import MAX_WORDS, RateLimit, find_limit
 from watchroom.features.sessions.messages import Handover
-from watchroom.features.sessions.rows import OWN_TOOLS
+from watchroom.features.sessions.rows import OWN_TOOLS, is_leave, parking_of
 from watchroom.features.sessions.runtime.threads import call_soon_threadsafe, run_in_thread, run_to_completion
-from watchroom.features.sessions.runtime.waiting import wait_for_outcome
+from watchroom.features.sessions.runtime.waiting import wait_for_budgets, wait_for_outcome
 from watchroom.features.trees.service import Holder
 from watchroom.features.trees.worktrees import find_worktrees
 from watchroom.kernel.call_context import CallContext
 from watchroom.model import ENDED, Json, Row
 from watchroom.texts import Catalogue, catalogue
+from watchroom.validation import extract_first_line
 from watchroom.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -109,6 +114,8 @@ _MAX_BATCH: Final = 100
 """Maximum number of calls in a batch whose refusals are recorded."""
 _TOOL_ERROR: Final = "<tool_use_error>"
 """The beginning of the result of a call that Claude Code itself refuses."""
+_LATE_NS: Final = 5 * 10**9
+"""How much later than a limit the last step of the turn that it ended can be recorded, in nanoseconds."""
 _MAX_SESSIONS: Final = 100
 """Maximum number of sessions in memory. Other sessions are continued from their rows."""
 
@@ -137,6 +144,18 @@ def hook_deadline(client: str, event: Event, age: float = 0.0, seconds: float | 
         timeout = hooks_of(client).timeout(text_of(event, "hook_event_name"))
         seconds = timeout - min(_MARGIN, timeout / 4)
     return asyncio.get_running_loop().time() + seconds - age
+
+
+class _Wake(NamedTuple):
+    """Whether a parked session continues. The default is for a session that is not parked.
+
+    - ``must_wait``: whether nothing can wake it now.
+    - ``by``, ``row``: the person who permitted to resume it, and the row of that; empty and 0 for nobody.
+    """
+
+    must_wait: bool = False
+    by: str = ""
+    row: int = 0
 
 
 class _Stopped(Exception):  # a signal between two functions here, not an error
@@ -190,6 +209,8 @@ class Attachment:
         self._messages = MessageDeduplicator()
         self._usage = MessageUsage()
         self._turns: dict[str, asyncio.Event] = {}
+        self._wakeable: set[str] = set()
+        """The paths of the sessions whose client is idle, with a hook that can start a turn."""
 
     @property
     def _texts(self) -> Catalogue:
@@ -287,7 +308,7 @@ class Attachment:
             told = [await self._end_refused(trees, session, event, each) for each in _list_refused(event)]
             await run_in_thread(trees.end_turn, session.path, is_over=False)
             return "\n".join(each for each in told if each)
-        if name in (STOP, END, SUBAGENT_END):
+        if name in (STOP, STOP_FAILURE, END, SUBAGENT_END):
             is_over = name in (END, SUBAGENT_END)
             await run_in_thread(trees.end_turn, session.path, is_over=is_over)
         return ""
@@ -387,6 +408,9 @@ class Attachment:
                 or self._is_duplicate(session, event.text, "transcript")
             ):
                 continue
+            if isinstance(event, TurnFailed):
+                await self._record_late_limit(session, event, time_of(line, "timestamp"))
+                continue
             if isinstance(event, CallFinished):
                 event = await self.calls.settle(session, event)
             added = (
@@ -394,7 +418,17 @@ class Attachment:
             )
             if added is not None:
                 await self.record(session, added)
-        return bool(reported)
+        return any(not isinstance(event, TurnFailed) for event in reported)
+
+    async def _record_late_limit(self, session: ClientSession, event: TurnFailed, said_at: int) -> None:
+        """Record a limit in a transcript, unless the session has continued since ``said_at`` (nanoseconds
+        since the epoch). A transcript is read again from its start after a restart of the service."""
+        last = await run_in_thread(lambda: session.last)
+        if said_at <= session.ended_at or said_at + _LATE_NS < last.time:
+            return
+        limit = find_limit(event.reason, self.workspace.session_zone.now(), said_at=said_at)
+        if limit is not None:
+            await self.record(session, TurnLimited(limit, event.key))
 
     async def _record_all(self, session: ClientSession, event: Event, name: str) -> None:
         """Record ``event``, and close the questions about ended calls."""
@@ -406,6 +440,11 @@ class Attachment:
                 reported = await self.calls.settle(session, reported)
             elif isinstance(reported, TurnEnded | SessionEnded):
                 await self.calls.withdraw_all(session)
+            if isinstance(reported, TurnFailed):
+                await self.calls.withdraw_all(session)
+                limit = find_limit(reported.reason, self.workspace.session_zone.now())
+                words = extract_first_line(reported.reason, MAX_WORDS)
+                reported = TurnEnded(words) if limit is None else TurnLimited(limit)
             if isinstance(reported, SessionEnded) and await run_in_thread(lambda: session.status) in ENDED:
                 # The process that stopped the client has already recorded the end.
                 continue
@@ -801,28 +840,81 @@ class Attachment:
         if not (self._hooks.waits_when_idle and may_wait):
             if event.get("stop_hook_active") is True:
                 return NOTHING
-            news = await self._take_news(main, handover)
-            if not news:
-                return NOTHING
-            return self._hooks.resume_turn(news)
+            wake = await self._find_wake(session)
+            news = "" if wake.must_wait else await self._take_news(main, handover)
+            return self._hooks.resume_turn(news) if news else NOTHING
         turn = self._turn(main)
         turn.clear()
         changed, end = self._subscribe(main)
+        self._wakeable.add(main)
         try:
             while not turn.is_set():
                 held = await run_in_thread(self._inbox.controls, session, main)
-                if not held.paused_by and (news := await self._take_news(main, handover)):
-                    return self._hooks.resume_turn(news)
+                wake = await self._find_wake(session)
+                is_quiet = bool(held.paused_by) or wake.must_wait
+                if not is_quiet and (text := await self._wake(session, wake, handover)):
+                    return self._hooks.resume_turn(text)
                 waits = [asyncio.ensure_future(each.wait()) for each in (changed, turn)]
+                # The reset comes without a row.
+                timeout = CLOCK_SECONDS if wake.by else None
                 try:
-                    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+                    await asyncio.wait(waits, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
                 finally:
                     for each in waits:
                         each.cancel()
                 changed.clear()
             return NOTHING
         finally:
+            self._wakeable.discard(main)
             end()
+
+    async def _find_wake(self, session: ClientSession) -> _Wake:
+        """Return whether the parked ``session`` must wait, and who permitted to resume it."""
+        parking = await run_in_thread(lambda: parking_of(session.last))
+        if parking is None:
+            return _Wake()
+        row = await run_in_thread(self.workspace.session_zone.find_resume, session.path)
+        if row is not None:
+            is_due = not is_leave(row) or (parking.resets or 0) <= self.workspace.session_zone.now()
+            return _Wake(must_wait=not is_due, by=row.actor, row=row.seq)
+        waiting = await run_in_thread(self.workspace.messages.find_waiting, session.path)
+        return _Wake(must_wait=not any(each.row.kind == "human" for each in waiting))
+
+    async def _wake(self, session: ClientSession, wake: _Wake, handover: Handover) -> str:
+        """Return the text that starts the next turn of ``session``, empty if there is none. A parked session
+        continues once, within its budgets."""
+        if not wake.by:
+            return await self._take_news(session.path, handover)
+        try:
+            await wait_for_budgets(
+                self.workspace.budgets,
+                self.workspace.requests,
+                self.workspace.background,
+                self.agent,
+                session.budgeted,
+            )
+        except BudgetReached:
+            await self._record_hold(session, "budget")
+            return ""
+        text = self._texts("hook.limit_reset")
+        await self.record(session, PromptSubmitted(text, wake.by, f"resume {wake.row}"))
+        news = await self._take_news(session.path, handover)
+        return "\n".join(each for each in (text, news) if each)
+
+    async def check_reset(self, session: ClientSession) -> None:
+        """Report to people if ``session`` should continue after its limit, but its client waits for input and
+        cannot be woken."""
+        wake = await self._find_wake(session)
+        if wake.must_wait or not wake.by or session.path in self._wakeable:
+            return
+        if not (await run_in_thread(self._inbox.controls, session, session.path)).paused_by:
+            await self._record_hold(session, "client")
+
+    async def _record_hold(self, session: ClientSession, held: str) -> None:
+        """Record why the parked ``session`` is not resumed (`Parking.held`). The leave is used up."""
+        parking = await run_in_thread(lambda: parking_of(session.last))
+        if parking is not None:
+            await self.record(session, TurnLimited(RateLimit(None, parking.text), held=held))
 
     def _turn(self, main: str) -> asyncio.Event:
         return self._turns.setdefault(main, asyncio.Event())

@@ -51,6 +51,8 @@ _GRACE_SECONDS: Final = 5.0
 """Seconds in which the hook of an act may still arrive."""
 _LOOK_SECONDS: Final = (0.5, 2.0)
 """Seconds between checks of the client's process and transcripts: while working, and while idle."""
+_RESET_SECONDS: Final = 5.0
+"""Seconds between checks whether the limit of a parked session has reset."""
 _IDLE_SECONDS: Final = 30.0
 """Seconds without a hook or a new line of a transcript after which a client is idle."""
 _log = logging.getLogger("watchroom")
@@ -104,6 +106,7 @@ class Attendant:
         self._seen = SeenDescendants(process)
         self._trace = ClientTrace(process.pid, process.started)
         self._looked = 0
+        self._next_reset_check = 0.0
         self._acted = asyncio.Event()
         self._last_act = self._heard
         """The row up to which steps were searched for sessions of the client."""
@@ -366,6 +369,11 @@ class Attendant:
             self._looked = await self._adopt_sessions(self._attachment, self._looked)
         if await self._read_transcripts():
             self.notice_activity()
+        if self._attachment is not None and asyncio.get_running_loop().time() >= self._next_reset_check:
+            self._next_reset_check = asyncio.get_running_loop().time() + _RESET_SECONDS
+            for session in [*self._sessions.values()]:
+                if not session.parent:
+                    await self._attachment.check_reset(session)
 
     async def _adopt_sessions(self, attachment: Attachment, after: int) -> int:
         """Adopt the sessions that hooks of this client began without a server, according to the steps after
@@ -443,4 +451,4 @@ class Attendant:
 def _end_session(session: ClientSession, reason: str) -> None:
     status = session.status
     if status not in ENDED:
-        session.record(SessionEnded("done" if status == "idle" else "cancelled", reason))
+        session.record(SessionEnded("done" if status in ("idle", "parked") else "cancelled", reason))

@@ -33,9 +33,10 @@ from watchroom.agents.clients.events import (
     SessionEnded,
     TextStreamed,
     TurnEnded,
+    TurnFailed,
     UsageReported,
 )
-from watchroom.agents.clients.hook_answers import HOLDING, STOP, HookAnswer
+from watchroom.agents.clients.hook_answers import HOLDING, STOP, STOP_FAILURE, HookAnswer
 from watchroom.agents.clients.json_fields import (
     absolute_path,
     count_of,
@@ -45,6 +46,7 @@ from watchroom.agents.clients.json_fields import (
     text_of,
 )
 from watchroom.features.budgets.rows import UsageTotal
+from watchroom.features.sessions.limits import is_limit
 from watchroom.features.sessions.rows import OWN_TOOLS
 from watchroom.features.trees.uses import NOTHING, FileWrite, NewText, ToolResult, ToolUse
 from watchroom.features.trees.write_rules import PassageEdit, WholeText
@@ -85,6 +87,9 @@ def translate_hook(event: Event) -> tuple[ClientEvent, ...]:
         return (_finished(event, said)._replace(is_error=True),)
     if name == "Stop" and not event.get("background_tasks"):
         return (TurnEnded(),)
+    if name == STOP_FAILURE:
+        words = (text_of(event, each) for each in ("last_assistant_message", "error_details", "error"))
+        return (TurnFailed("\n".join(each for each in words if each)),)
     if name in ("SessionEnd", "SubagentStop"):
         return (SessionEnded("done", text_of(event, "reason")),)
     return ()
@@ -101,14 +106,24 @@ def _finished(event: Mapping[str, Json], result: str) -> CallFinished:
 
 
 def translate_line(line: Event) -> tuple[ClientEvent, ...]:
-    """Return the client events in ``line``, a line of a transcript: messages, usage, and results of calls."""
+    """Return the client events in ``line``, a line of a transcript: messages, usage, results of calls, and
+    limits of the model's server."""
     message = object_of(line, "message")
     is_own = line.get("isApiErrorMessage") or message.get("model") == _SYNTHETIC
+    if line.get("type") == "assistant" and line.get("isApiErrorMessage") is True:
+        return _limit_events(line, message)
     if line.get("type") == "assistant" and not is_own:
         return (*_message_events(message), *_usage_events(message))
     if line.get("type") == "user":
         return tuple(_results(message))
     return ()
+
+
+def _limit_events(line: Event, message: Mapping[str, Json]) -> tuple[ClientEvent, ...]:
+    content = message.get("content")
+    blocks = [each for each in content if isinstance(each, Mapping)] if isinstance(content, list) else []
+    words = "\n".join([*(text_of(each, "text") for each in blocks), text_of(line, "error")]).strip()
+    return (TurnFailed(words, _key("limit", text_of(line, "uuid"))),) if is_limit(words) else ()
 
 
 def _message_events(message: Mapping[str, Json]) -> Iterator[ClientEvent]:
@@ -297,6 +312,7 @@ ADAPTER: Final = ClientAdapter(
             "SubagentStart": TIMEOUT_SECONDS,
             "SubagentStop": TIMEOUT_SECONDS,
             "Stop": _DAY,
+            STOP_FAILURE: TIMEOUT_SECONDS,
             "SessionEnd": TIMEOUT_SECONDS,
         },
         entry_fields=_entry_fields,

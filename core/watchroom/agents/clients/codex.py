@@ -31,12 +31,14 @@ from watchroom.agents.clients.events import (
     PromptSubmitted,
     SessionEnded,
     TurnEnded,
+    TurnFailed,
     UsageReported,
 )
 from watchroom.agents.clients.hook_answers import block
 from watchroom.agents.clients.json_fields import count_of, dump, object_of, text_of
 from watchroom.agents.clients.patch_calls import list_patch_writes, replace_patch_texts
 from watchroom.features.budgets.rows import UsageTotal
+from watchroom.features.sessions.limits import is_limit
 from watchroom.features.sessions.rows import OWN_TOOLS
 from watchroom.features.trees.patches import find_shell_patch
 from watchroom.features.trees.uses import NOTHING, NewText, ToolResult, ToolUse
@@ -71,8 +73,12 @@ def translate_hook(event: Event) -> tuple[ClientEvent, ...]:
 
 
 def translate_line(line: Event) -> tuple[ClientEvent, ...]:
-    """Return the client events in ``line``, a line of a rollout file: the messages of the model."""
+    """Return the client events in ``line``, a line of a rollout file: the messages of the model, and its
+    limits."""
     payload = object_of(line, "payload")
+    if line.get("type") == "event_msg" and payload.get("type") == "error":
+        words, when = text_of(payload, "message"), text_of(line, "timestamp")
+        return (TurnFailed(words, f"limit {when}" if when else ""),) if is_limit(words) else ()
     is_message = line.get("type") == "response_item" and payload.get("type") == "message"
     if not is_message or payload.get("role") != "assistant":
         return ()

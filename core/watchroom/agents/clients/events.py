@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, TypeAlias
 
 from watchroom.features.budgets.rows import UsageTotal
+from watchroom.features.sessions.limits import RateLimit
 
 Attachment: TypeAlias = Literal["run", "attached"]
 """Whether Watchroom started the client, or a person did."""
@@ -104,9 +105,25 @@ class TurnEnded(NamedTuple):
 
 
 class TurnFailed(NamedTuple):
-    """The turn ended without an answer, because of ``reason``. The client accepts further prompts."""
+    """The turn ended without an answer, because of ``reason``. The client accepts further prompts.
+
+    ``key``: only one row is written for each key; empty for no check.
+    """
 
     reason: str
+    key: str = ""
+
+
+class TurnLimited(NamedTuple):
+    """The turn ended because of a rate or usage ``limit``. The session is parked until the limit resets.
+
+    - ``key``: only one row is written for each key; empty for no check.
+    - ``held``: why the session was not resumed after the reset (`Parking.held`), empty for a new limit.
+    """
+
+    limit: RateLimit
+    key: str = ""
+    held: str = ""
 
 
 class SessionEnded(NamedTuple):
@@ -140,6 +157,7 @@ ClientEvent: TypeAlias = (
     | UsageReported
     | TurnEnded
     | TurnFailed
+    | TurnLimited
     | SessionEnded
     | ClientPaused
     | BudgetHeld

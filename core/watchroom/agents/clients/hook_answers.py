@@ -17,6 +17,8 @@ START: Final = "SessionStart"
 END: Final = "SessionEnd"
 FAILURE: Final = "PostToolUseFailure"
 BATCH: Final = "PostToolBatch"
+STOP_FAILURE: Final = "StopFailure"
+"""An error of the model's server ended the turn."""
 SUBAGENT_END: Final = "SubagentStop"
 HOLDING: Final = (BEFORE, PERMISSION)
 """The events whose hooks can hold a call."""

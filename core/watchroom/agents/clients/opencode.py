@@ -25,7 +25,7 @@ from watchroom.agents.clients.adapter import (
     Table,
 )
 from watchroom.agents.clients.events import ClientEvent
-from watchroom.agents.clients.hook_answers import PERMISSION, block
+from watchroom.agents.clients.hook_answers import PERMISSION, STOP_FAILURE, block
 from watchroom.agents.clients.json_fields import merge_configuration, object_of, text_of
 from watchroom.agents.clients.patch_calls import list_patch_writes, replace_patch_texts
 from watchroom.features.trees.uses import NOTHING, NewText, ToolResult, ToolUse
@@ -115,6 +115,14 @@ export const Watchroom = async ({ client, directory }) => {
           const parts = [{ type: "text", text: answer.reason }]
           client.session.promptAsync({ path: { id: fields.sessionID }, body: { parts } })
         }
+      } else if (event.type === "session.error" && fields.sessionID) {
+        const error = fields.error ?? {}, data = error.data ?? {}
+        const headers = data.responseHeaders ?? {}
+        const details = [data.message, data.statusCode && `status: ${data.statusCode}`,
+          headers["retry-after"] && `retry-after: ${headers["retry-after"]}`]
+        await hook("StopFailure", fields.sessionID, {
+          error: error.name, error_details: details.filter(Boolean).join(", "),
+        })
       } else if (event.type === "message.part.updated") {
         const part = fields.part
         if (part?.type === "tool" && part.state?.status === "error" && open.delete(part.callID)) {
@@ -220,6 +228,7 @@ def _events() -> dict[str, int]:
         "SubagentStart": TIMEOUT_SECONDS,
         "SubagentStop": TIMEOUT_SECONDS,
         "Stop": TIMEOUT_SECONDS,
+        STOP_FAILURE: TIMEOUT_SECONDS,
     }
     # opencode asks people itself, and a plugin cannot wait there.
     del events[PERMISSION]

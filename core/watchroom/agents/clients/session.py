@@ -32,6 +32,7 @@ from watchroom.agents.clients.events import (
     TextStreamed,
     TurnEnded,
     TurnFailed,
+    TurnLimited,
     UsageReported,
 )
 from watchroom.errors import SessionExists, SessionTaken
@@ -39,14 +40,18 @@ from watchroom.features.budgets.rows import PARENT, SHARED_ID, USED, UsageRecord
 from watchroom.features.requests.rows import Answer, PendingCall, Request, describe_call
 from watchroom.features.sessions.rows import (
     CALL,
+    PARKED,
     UNSUPERVISED,
     ClientCall,
+    Parking,
     add_usage,
     call_detail,
     describe_client_call,
     encode_first_record,
     encode_record,
     format_step_detail,
+    parking_detail,
+    parking_of,
     presence_of,
     spent_record,
 )
@@ -55,7 +60,7 @@ from watchroom.features.sessions.runtime.threads import run_in_thread, run_to_co
 from watchroom.features.sessions.runtime.waiting import wait_for_budgets
 from watchroom.features.sessions.service import HEARD_IN_SESSION, heard_in_session, heard_until, session_path
 from watchroom.kernel.call_context import CallContext
-from watchroom.kernel.rules.details import StepDetail
+from watchroom.kernel.rules.details import StepDetail, session_status
 from watchroom.model import (
     CLIENT_CALL,
     CLIENT_DENIED,
@@ -225,7 +230,9 @@ class ClientSession:
         if isinstance(event, UsageReported):
             used = UsageRecord(event.model, price_usage(event.used, event.model))
             change: _Object = {"type": "usage_reported", "model": event.model, "usage": _usage_object(used)}
-            return self._write((change,), used=used, key=event.key and f"usage {event.key}")
+            # A client that uses tokens again continued without Watchroom.
+            status: SessionStatus | None = "running" if event.used.tokens and self._is_parked else None
+            return self._write((change,), (), status, used=used, key=event.key and f"usage {event.key}")
         if isinstance(event, ClientPaused):
             kind = "paused" if event.is_paused else "resumed"
             return self._write(
@@ -234,7 +241,9 @@ class ClientSession:
         if isinstance(event, BudgetHeld):
             return self._write((), (), "waiting_for_human_input" if event.is_held else "running")
         if isinstance(event, TurnEnded):
-            return self._write((), (), "idle", line=event.reason)
+            return self._record_turn_end(event)
+        if isinstance(event, TurnLimited):
+            return self._record_limit(event)
         return self._record_end(event)
 
     def _record_message(self, event: MessageCompleted) -> Row:
@@ -300,6 +309,31 @@ class ClientSession:
             error=event.refusal,
             reason=event.result if event.is_error else "",
         )
+
+    @property
+    def _is_parked(self) -> bool:
+        return parking_of(self.last) is not None
+
+    def _record_turn_end(self, event: TurnEnded) -> Row | None:
+        """Record the end of a turn. A turn that a limit ended stays parked."""
+        return None if self._is_parked else self._write((), (), "idle", line=event.reason)
+
+    def _record_limit(self, event: TurnLimited) -> Row | None:
+        """Record that a limit parks the session. None if a person paused or ended the session, or if it is
+        parked and ``event`` adds nothing."""
+        last, limit = self.last, event.limit
+        if self.parent:
+            # The turn of the parent ends, too.
+            return None
+        known = parking_of(last)
+        is_known = known is not None and (limit.resets is None or limit.resets == known.resets)
+        if session_status(last) in (*ENDED, "paused") or (is_known and not event.held):
+            return None
+        change: _Object = {"type": "rate_limited", "text": limit.text}
+        if limit.resets is not None:
+            change["resets"] = timestamp(limit.resets)
+        parking = Parking(0, limit.resets, limit.text, event.held)
+        return self._write((change,), (), "parked", line=limit.text, key=event.key, parking=parking)
 
     def _record_end(self, event: SessionEnded | TurnFailed) -> Row:
         if isinstance(event, TurnFailed):
@@ -381,6 +415,7 @@ class ClientSession:
         error: _Object | None = None,
         key: str = "",
         ended: ClientCall | None = None,
+        parking: Parking | None = None,
         is_worked: bool = True,
     ) -> Row:
         """Write the next step.
@@ -391,6 +426,7 @@ class ClientSession:
         - ``used``, ``calls``: the step's additions to the session's counts
         - ``key``: only one row is written for each key; empty for no check
         - ``ended``: the call of a client's own tool that ends with the step
+        - ``parking``: the limit that parks the session with the step
         - ``is_worked``: whether the time since the last step counts as work, if the session was running
         """
         tool = TOOL if ended is None else CLIENT_DENIED if ended.outcome == "denied" else CLIENT_CALL
@@ -419,7 +455,7 @@ class ClientSession:
                     tool,
                     encode_record(events, messages, _changed_fields(before, after, error, now)),
                     validation.escape_unstorable(line.strip().split("\n", 1)[0], 200),
-                    self._detail_of(after, last, used, ended),
+                    self._detail_of(after, last, used, ended, parking),
                     key=_key_of(self.path, key, attempt),
                 )
             except SessionTaken:
@@ -427,7 +463,12 @@ class ClientSession:
         raise SessionTaken(session=self.path)
 
     def _detail_of(
-        self, after: StepDetail, last: Row, used: UsageRecord | None, ended: ClientCall | None
+        self,
+        after: StepDetail,
+        last: Row,
+        used: UsageRecord | None,
+        ended: ClientCall | None,
+        parking: Parking | None,
     ) -> dict[str, Json]:
         """Return the detail of the step ``after``, which follows the row ``last``."""
         heard = max(self._heard, heard_until(last))
@@ -438,6 +479,10 @@ class ClientSession:
             detail[CALL] = call_detail(ended)
         if used is not None:
             detail[USED] = usage_detail(used)
+        if after.status == "parked":
+            new = None if parking is None else parking._replace(since=(last.version or 0) + 1)
+            if (current := new or parking_of(last)) is not None:
+                detail[PARKED] = parking_detail(current)
         if not self.is_supervised:
             detail[UNSUPERVISED] = True
         if not self._is_owner:

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from watchroom.agents.clients.session import ClientSession
 from watchroom.features.handoffs.rows import split_handoff
 from watchroom.features.sessions.messages import Handover
+from watchroom.features.sessions.rows import is_leave
 from watchroom.kernel.zones import DELIVERED
 from watchroom.model import CANCEL, PAUSE, RESUME, Row
 from watchroom.texts import Language, catalogue
@@ -55,7 +56,7 @@ class SessionInbox:
             seq, (paused_by, cancelled) = self._read.get(main, (0, Controls()))
             for record in self._workspace.session_zone.controls(main, seq):
                 seq = record.row.seq
-                if record.row.tool in (PAUSE, RESUME):
+                if record.row.tool in (PAUSE, RESUME) and not is_leave(record.row):
                     paused_by = record.row.actor if record.row.tool == PAUSE else ""
                 elif record.row.tool == CANCEL:
                     cancelled, paused_by = record.row, ""

@@ -45,7 +45,7 @@ TOOLSETS: Final = ("file", "agent", "buffer")
 """The toolsets of a task's agents. Other toolsets are left out, because each tool costs tokens in every
 turn."""
 
-_WAITING: Final = frozenset({"waiting_for_human_input", "paused"})
+_WAITING: Final = frozenset({"waiting_for_human_input", "paused", "parked"})
 _log = logging.getLogger("watchroom")
 
 

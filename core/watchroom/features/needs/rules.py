@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias, get_args
 
 from watchroom.errors import ConfigInvalid
+from watchroom.features.budgets.rows import is_subagent_step
 from watchroom.features.files.rows import SHARED_FILE_ZONE
 from watchroom.features.handoffs.rows import HANDOFF_NEED, HandoffNeed
+from watchroom.features.sessions.rows import parking_of
 from watchroom.features.trees.rows import PREDICT, TREE, read_prediction
 from watchroom.kernel.rules.conflicts import NOT_A_FILE, checkout_of
 from watchroom.kernel.zones import DELIVERED, SHARED
@@ -34,6 +36,7 @@ NeedKind: TypeAlias = Literal[
     "request",
     "lost",
     "failed",
+    "parked",
     "expired",
     "breaker",
     "budget",
@@ -48,7 +51,17 @@ NeedKind: TypeAlias = Literal[
 URGENCY: Final[tuple[NeedKind, ...]] = get_args(NeedKind)
 """The order of needs without a deadline, most urgent first."""
 NeedAnswer: TypeAlias = Literal[
-    "approve", "reject", "reply", "choose", "merge", "compare", "edit", "resume", "message", "seen"
+    "approve",
+    "reject",
+    "reply",
+    "choose",
+    "merge",
+    "compare",
+    "edit",
+    "leave",
+    "resume",
+    "message",
+    "seen",
 ]
 """A person's answer to a need.
 
@@ -56,6 +69,7 @@ NeedAnswer: TypeAlias = Literal[
 - ``merge``: settle a conflict.
 - ``compare``: show a diff.
 - ``edit``: correct a file.
+- ``leave``: continue a parked agent once, when its limit resets.
 - ``resume``: continue a stopped agent.
 - ``message``: write to the agent.
 - ``seen``: mark the need as seen.
@@ -105,12 +119,19 @@ def need_opened_by(row: Row) -> NeedKind | None:
     if row.zone in SHARED:
         return "unchecked" if row.base == UNCHECKED else None
     if row.zone == "session":
-        return "failed" if _FAILED in row.detail_json else None
+        return _kind_of_step(row)
     if row.zone == "request":
         if row.version == 1:
             return "request"
         return "expired" if row.tool == WITHDRAW and _ENDED_BY_TIME in row.detail_json else None
     return HANDOFF_NEED if row.zone in DELIVERED and not row.deleted else None
+
+
+def _kind_of_step(row: Row) -> NeedKind | None:
+    """Return the kind of need that ``row``, a step of a session, opens."""
+    if parking_of(row) is not None:
+        return None if is_subagent_step(row) else "parked"
+    return "failed" if _FAILED in row.detail_json else None
 
 
 def _kind_of_system(row: Row) -> NeedKind | None:
@@ -123,7 +144,7 @@ def _kind_of_system(row: Row) -> NeedKind | None:
 def need_key(kind: NeedKind, actor: str, row: Row) -> str:
     """Return the key of a need, unique among the needs of its ``kind``. It contains ``actor``, or the subject
     of ``row``."""
-    if kind in ("failed", "message"):
+    if kind in ("failed", "parked", "message"):
         return actor
     if kind == "expired":
         return EXPIRED
@@ -158,6 +179,8 @@ def need_answers(kind: NeedKind, row: Row) -> tuple[NeedAnswer, ...]:
         return ("edit",)
     if kind == "outside" and row.zone not in SHARED:
         return ("seen",) if row.zone in DELIVERED else ("edit",)
+    if kind == "parked" and ((parking := parking_of(row)) is None or parking.resets is None):
+        return ("resume", "message", "seen")
     return _ANSWERS[kind]
 
 
@@ -171,6 +194,7 @@ _ANSWERS: Final[Mapping[NeedKind, tuple[NeedAnswer, ...]]] = {
     "conflict": ("merge",),
     "lost": ("resume", "seen"),
     "failed": ("resume", "message", "seen"),
+    "parked": ("leave", "resume", "message", "seen"),
     "expired": ("seen",),
     "breaker": ("resume", "message", "seen"),
     "budget": ("seen",),

@@ -8,7 +8,14 @@ from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from watchroom.features.config.rows import Agent
 from watchroom.features.people.rules import effect_of
-from watchroom.features.sessions.rows import ATTACHMENT, ClientCall, is_unsupervised
+from watchroom.features.sessions.rows import (
+    ATTACHMENT,
+    ClientCall,
+    Parking,
+    is_leave,
+    is_unsupervised,
+    parking_of,
+)
 from watchroom.features.sessions.view import RequestView, SessionView
 from watchroom.features.trees.rows import REPO, Tree
 from watchroom.features.trees.view import find_home, is_linked
@@ -16,12 +23,15 @@ from watchroom.kernel.rules.activity import count_activity
 from watchroom.kernel.rules.conflicts import ConflictView
 from watchroom.model import ENDED, PAUSE, Row, outcome_of
 
-Status: TypeAlias = Literal["waiting", "error", "lost", "unsupervised", "paused", "running", "idle", "done"]
+Status: TypeAlias = Literal[
+    "waiting", "error", "lost", "unsupervised", "parked", "paused", "running", "idle", "done"
+]
 """The status of an agent, in the order on screen: agents that wait for a person or failed come before agents
 that work.
 
 - ``lost``: its process is no longer alive.
 - ``unsupervised``: no hook reports its client's current work.
+- ``parked``: it waits until a rate or usage limit resets.
 """
 _ORDER: Final[Mapping[Status, int]] = {status: at for at, status in enumerate(get_args(Status))}
 IDLE_SECONDS: Final = 30.0
@@ -74,6 +84,13 @@ class AgentView(NamedTuple):
     """Whether the agent, its parent or its task was ended."""
     is_pause_requested: bool = False
     """Whether a pause of the agent was requested after its last resume."""
+    leave: int = 0
+    """The row with which a person permitted to resume it when its limit resets, 0 for none."""
+
+    @property
+    def parking(self) -> Parking | None:
+        """The limit that its session waits for, None if the session is not parked."""
+        return parking_of(self.session.last) if self.session is not None and not self.is_ended else None
 
     @property
     def is_stopped(self) -> bool:
@@ -98,8 +115,9 @@ class AgentView(NamedTuple):
 
     @property
     def is_resumable(self) -> bool:
-        """Whether a person can resume it: it is paused, or an error ended its session."""
-        return self.is_paused or (self.session is not None and self.session.status == "error")
+        """Whether a person can resume it: it is paused or parked, or an error ended its session."""
+        is_stuck = self.session is not None and self.session.status in ("error", "parked")
+        return self.is_paused or is_stuck
 
     @property
     def is_unsupervised(self) -> bool:
@@ -123,6 +141,8 @@ class AgentView(NamedTuple):
         step = self.session.status if self.session else "idle"
         if self.is_ended:
             return "done"
+        if step == "parked" and not self.is_unsupervised:
+            return "parked"
         if self.is_lost:
             return "lost"
         if step == "waiting_for_human_input" and not (self.request and self.request.has_expired(now)):
@@ -253,7 +273,10 @@ class AgentProjection:
         if view is None or effect not in ("pause", "resume"):
             return
         if row.path == agent or (view.session is not None and row.path == view.session.path):
-            self._agents[agent] = view._replace(is_pause_requested=row.tool == PAUSE)
+            if is_leave(row):
+                self._agents[agent] = view._replace(leave=row.seq if view.parking is not None else 0)
+            else:
+                self._agents[agent] = view._replace(is_pause_requested=row.tool == PAUSE, leave=0)
 
     def apply_session(self, row: Row, session: SessionView) -> None:
         """Apply ``row``, a step of ``session``, which is its agent's newest session."""
@@ -265,11 +288,14 @@ class AgentProjection:
             view = view._replace(is_pause_requested=False)
         is_new_step = row.version is not None
         is_same = not is_new_step and view.session is not None and view.session.presence == session.presence
+        parking = parking_of(session.last)
+        is_still_parked = parking is not None and parking.since != session.last.version
         self._agents[row.actor] = view._replace(
             session=session,
             last_heard=row.time,
             is_lost=view.is_lost and is_same,
             is_present=view.is_present or not is_same,
+            leave=view.leave if is_still_parked else 0,
         )
 
     def lose(self, presence: str) -> None:

@@ -51,7 +51,7 @@ from watchroom.model import CHECKPOINT, IDENTIFY, Json, Outcome, Row, Zone, is_o
 RECENT: Final = 400
 """The number of newest rows in the model."""
 
-FORMAT: Final = 14
+FORMAT: Final = 15
 """The format of `Fold.dump`. Increase it when a projection keeps other data, or when rows get another
 meaning. Older snapshots are then written again."""
 _READ_BY_COLUMNS: Final[frozenset[Zone]] = frozenset(

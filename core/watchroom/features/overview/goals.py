@@ -62,7 +62,8 @@ def find_state(model: Model, agent: str, goals: tuple[Goal, ...], now: int) -> G
     # Nobody processes the answer if the agent has ended or its process is lost.
     requests = () if view.is_ended or view.is_lost else tuple(asked)
     holds = {
-        "waiting": status == "waiting" or bool(requests),
+        # With a leave, a parked agent waits for the reset of its limit.
+        "waiting": status == "waiting" or bool(requests) or (status == "parked" and not view.leave),
         "idle": status in ("idle", "done") and not requests,
         "ended": ending is not None,
     }

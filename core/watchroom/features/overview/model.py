@@ -50,6 +50,8 @@ class Need(NamedTuple):
     """The deadline for an action, in nanoseconds since the epoch; None if there is none."""
     work: OpenWork = OpenWork()
     """The unfinished work of a lost process."""
+    command: str = ""
+    """The command that a parked agent's process recorded, if the process has died."""
     paths: int = 1
     """The number of files. External edits that were found together are one need, and ``row`` is the first
     edit."""
@@ -78,9 +80,10 @@ class Need(NamedTuple):
         The process only recorded the command's form. If it recorded none, the command takes over an agent's
         session or a task.
         """
-        if self.kind != "lost":
+        if not self.work.agents and self.kind != "lost":
             return ResumeCommand()
-        return find_resume_command(self.row.message, self.work.agents, self.work.tasks, self.folder)
+        recorded = self.command if self.kind == "parked" else self.row.message
+        return find_resume_command(recorded, self.work.agents, self.work.tasks, self.folder)
 
     @property
     def hint(self) -> str:
@@ -229,7 +232,9 @@ class Model(NamedTuple):
         """Return when the agent ``agent_id`` would read a message that is sent now; ``never`` if it is not
         registered."""
         view = self.agent(agent_id)
-        lost = (need for need in self.needs if need.kind == "lost" and agent_id in need.work.agents)
+        lost = (
+            need for need in self.needs if need.kind in ("lost", "parked") and agent_id in need.work.agents
+        )
         return MessageReader("never") if view is None else find_reader(view, next((n.hint for n in lost), ""))
 
 
@@ -259,7 +264,7 @@ def urgent_needs(model: Model, now: int) -> tuple[Need, ...]:
 
 def _stalled(model: Model, late: Sequence[Need], now: int) -> list[Need]:
     """Return one need for each agent that ignores its overdue handoffs ``late``. The need is for the oldest
-    handoff. An agent that waits for a person, or is paused, does not ignore them."""
+    handoff. An agent that waits for a person, or is paused or parked, does not ignore them."""
     horizon = now - int(STALLED_SECONDS * 1e9)
     waiting: dict[str, Need] = {}
     for need in late:
@@ -274,5 +279,5 @@ def _stalled(model: Model, late: Sequence[Need], now: int) -> list[Need]:
         for view in model.agents
         if view.agent.id in waiting
         and (view.last is None or view.last.time <= horizon)
-        and view.status(now) not in ("waiting", "paused")
+        and view.status(now) not in ("waiting", "paused", "parked")
     ]

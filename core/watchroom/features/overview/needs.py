@@ -15,6 +15,7 @@ from watchroom.features.needs.rules import URGENCY, NeedKind, need_key, need_ope
 from watchroom.features.overview.configuration import CONFIG_ZONES
 from watchroom.features.overview.model import Need, order_needs
 from watchroom.features.overview.processes import OpenWork
+from watchroom.features.sessions.rows import is_leave, parking_of
 from watchroom.features.sessions.view import RequestView
 from watchroom.features.trees.rows import (
     INTO,
@@ -142,17 +143,26 @@ class NeedProjection:
         self._add("unreadable", row._replace(error=rule))
 
     def apply_step(self, row: Row) -> None:
-        """Apply ``row``, a step of a session. A failed session is a need until it continues."""
+        """Apply ``row``, a step of a session. A failed or parked session is a need until it continues."""
         if row.version is None:
             return
-        if need_opened_by(row) == "failed":
+        kind = need_opened_by(row)
+        if kind == "failed":
             self._add("failed", row)
         else:
             self._close("failed", row.actor)
+        parking = parking_of(row)
+        if kind != "parked" or parking is None:
+            self._close("parked", row.actor)
+        elif parking.since == row.version:
+            # Later steps of a parked session do not open a need again that a person has settled.
+            self._close("parked", row.actor)
+            self._add("parked", row)
 
     def end_agent(self, agent: str) -> None:
         """Close the needs of ``agent``, which has ended. Its messages to people stay open."""
         self._close("failed", agent)
+        self._close("parked", agent)
         self._close("breaker", agent)
         self._close_denied(agent)
 
@@ -192,6 +202,7 @@ class NeedProjection:
                 for key, need in opened.items()
                 if kind != "predicted" or quiet.issuperset(key.split())
             ]
+            needs = [*_join_parked(needs)]
             needs += self._needs_of_conflicts(conflicts)
             needs += [_need_of_request(each) for each in requests]
             self._current = order_needs(needs)
@@ -318,7 +329,7 @@ class NeedProjection:
         if row.tool == SEEN and row.version is None:
             self._acknowledge(row)
         elif row.tool in (RESUME, CANCEL) and row.zone == "session":
-            self._close("breaker", row.path.partition("/")[0])
+            self._apply_steering(row)
         elif row.tool == MESSAGE and row.zone == "session":
             self._close("message", row.path.partition("/")[0])
         elif row.zone in SHARED:
@@ -332,6 +343,14 @@ class NeedProjection:
             self._close("outside", need_key("outside", row.actor, row))
             if row.tool == SET_BUDGET:
                 self._close("budget", budget_key(row.detail))
+
+    def _apply_steering(self, row: Row) -> None:
+        """Close the needs of an agent that a person resumed or ended. The agent continues later if ``row`` is
+        a leave."""
+        agent = row.path.partition("/")[0]
+        self._close("parked", agent)
+        if not is_leave(row):
+            self._close("breaker", agent)
 
     def _count_refusal(self, row: Row) -> None:
         counts = self._refusals.setdefault(row.actor, {})
@@ -382,6 +401,26 @@ class NeedProjection:
         for lease, need in [*self._open["lost"].items()]:
             if covers(whole, need):
                 self._close("lost", lease)
+
+
+def _join_parked(needs: Iterable[Need]) -> Iterator[Need]:
+    """Yield ``needs``. The loss of a process that only ran parked agents is part of their needs."""
+    given = [*needs]
+    parked = {need.key for need in given if need.kind == "parked"}
+    lost = [
+        need
+        for need in given
+        if need.kind == "lost"
+        and need.work.agents
+        and parked.issuperset(need.work.agents)
+        and not (need.work.tasks or need.work.commands)
+    ]
+    process = {agent: need for need in lost for agent in need.work.agents}
+    for need in given:
+        if need.kind == "parked" and (ended := process.get(need.key)) is not None:
+            yield need._replace(command=ended.row.message, work=OpenWork((need.key,)))
+        elif need not in lost:
+            yield need
 
 
 def covers(lost: Need, other: Need) -> bool:

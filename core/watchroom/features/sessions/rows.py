@@ -17,7 +17,7 @@ from watchroom.features.budgets.rows import UsageTotal
 from watchroom.features.policy.rules import policy_subject
 from watchroom.features.requests.rows import PendingCall, call_subject, parse_arguments
 from watchroom.kernel.rules.details import StepDetail, get_count, get_ints, get_list, get_object, get_text
-from watchroom.model import CLIENT_CALLS, CONTINUE, PRESENCE, Json, Row, parse_detail
+from watchroom.model import CLIENT_CALLS, CONTINUE, PRESENCE, RESUME, Json, Row, parse_detail
 from watchroom.validation import escape_unstorable
 
 ATTACHMENT: Final = "attachment"
@@ -122,8 +122,11 @@ UNSUPERVISED: Final = "unsupervised"
 """A flag in the detail of a step: no hook reports the client's current work."""
 _UNSUPERVISED_MARK: Final = f'"{UNSUPERVISED}": true'
 _MARK: Final = f'"{PRESENCE}": "'
+_PARKED_MARK: Final = '"status": "parked"'
+HELD: Final = ("client", "budget")
+_MAX_WORDS: Final = 400
 _OPEN: Final = tuple(
-    f'"status": "{each}"' for each in ("idle", "running", "waiting_for_human_input", "paused")
+    f'"status": "{each}"' for each in ("idle", "running", "waiting_for_human_input", "paused", "parked")
 )
 """Statuses of an unfinished session as text in the detail of a step, because parsing many steps is slow."""
 
@@ -156,6 +159,54 @@ def is_unfinished(step: Row) -> bool:
 def is_unsupervised(step: Row) -> bool:
     """Whether ``step`` records that no hook reports its client's current work."""
     return _UNSUPERVISED_MARK in step.detail_json
+
+
+PARKED: Final = "parked"
+"""The key in the detail of a parked session's steps for its `Parking`."""
+WHEN: Final = "when"
+"""The key in the detail of a resume for its time: ``reset`` if the limit must have reset, else absent."""
+AT_RESET: Final = "reset"
+
+
+class Parking(NamedTuple):
+    """The limit that a parked session waits for.
+
+    - ``since``: the version of the step that parked the session.
+    - ``resets``: the reset time in nanoseconds since the epoch, None if it is unknown.
+    - ``text``: the client's words about the limit.
+    - ``held``: why the session was not resumed after the reset, empty if the reset has not come. ``client``:
+      its client cannot be woken. ``budget``: a budget is used up.
+    """
+
+    since: int
+    resets: int | None = None
+    text: str = ""
+    held: str = ""
+
+
+def parking_detail(parking: Parking) -> dict[str, Json]:
+    """Return ``parking`` as the value of `PARKED` in a row's detail, without empty fields."""
+    return {name: value for name, value in parking._asdict().items() if value not in ("", None)}
+
+
+def parking_of(step: Row) -> Parking | None:
+    """Return the limit that the session of ``step`` waits for; None if the session is not parked."""
+    if _PARKED_MARK not in step.detail_json:
+        return None
+    fields = get_object(step.detail, PARKED)
+    resets = get_count(fields, "resets") or None
+    held = get_text(fields, "held")
+    return Parking(
+        get_count(fields, "since"),
+        resets,
+        get_text(fields, "text")[:_MAX_WORDS],
+        held if held in HELD else "",
+    )
+
+
+def is_leave(row: Row) -> bool:
+    """Whether ``row`` permits to resume a parked session once, when its limit resets."""
+    return row.tool == RESUME and row.detail.get(WHEN) == AT_RESET
 
 
 HANDED_OVER: Final = "tell_news"

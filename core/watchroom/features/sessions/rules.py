@@ -8,6 +8,7 @@ from typing import Final
 from watchroom.features.people.rules import effect_of
 from watchroom.features.policy.breaker import is_trip
 from watchroom.features.requests.rows import ends_request
+from watchroom.features.sessions.rows import is_leave
 from watchroom.model import END_TASK, MESSAGE, SPAWN, TERMINATE, Row
 
 
@@ -33,7 +34,7 @@ def stopped_after(stopped: Mapping[str, int], row: Row) -> Mapping[str, int]:
     if effect == "release":
         remaining = stopped_by(row)
         return {agent: told for agent, told in stopped.items() if agent in remaining}
-    if effect in ("resume", "pause") and row.path in stopped:
+    if effect in ("resume", "pause") and row.path in stopped and not is_leave(row):
         # An agent that was paused again for another reason, for example by a revert, is not resumed with the
         # others.
         return {agent: told for agent, told in stopped.items() if agent != row.path}

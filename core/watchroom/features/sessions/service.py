@@ -11,18 +11,47 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from watchroom import validation
-from watchroom.errors import JournalDenied, SessionExists, SessionNotFound, SessionTaken, UnknownAgent
+from watchroom.errors import (
+    JournalDenied,
+    NoReset,
+    SessionExists,
+    SessionNotFound,
+    SessionTaken,
+    UnknownAgent,
+)
 from watchroom.features.budgets.rows import is_subagent_step
 from watchroom.features.config.store import Store
 from watchroom.features.people.decisions import WRONG_FORM, takes_effect
 from watchroom.features.people.rules import effect_of
 from watchroom.features.people.service import PeopleRegistry
 from watchroom.features.policy.service import WorkspacePolicy
-from watchroom.features.sessions.rows import HANDED_OVER, is_unfinished, presence_of
+from watchroom.features.sessions.rows import (
+    AT_RESET,
+    HANDED_OVER,
+    WHEN,
+    Parking,
+    is_leave,
+    is_unfinished,
+    parking_of,
+    presence_of,
+)
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal.topics import messages_to, steps_of
 from watchroom.kernel.rules.details import get_int, get_text
-from watchroom.model import CONTINUE, LOST, MESSAGE, PRESENCE, SPAWN, STREAM, SYSTEM, Json, Note, Row, Write
+from watchroom.model import (
+    CONTINUE,
+    LOST,
+    MESSAGE,
+    PRESENCE,
+    RESUME,
+    SPAWN,
+    STREAM,
+    SYSTEM,
+    Json,
+    Note,
+    Row,
+    Write,
+)
 from watchroom.texts import catalogue
 
 ZONE: Final = "session"
@@ -249,11 +278,17 @@ class SessionRecords:
         ]
         return [each for each in found if each.folder]
 
-    def control(self, call: CallContext, agent: str, session: str | None, text: str) -> Row:
+    def control(
+        self, call: CallContext, agent: str, session: str | None, text: str, *, at_reset: bool = False
+    ) -> Row:
         """Pause, resume, cancel or write to the sessions of ``agent``, or to its ``session``.
 
-        The tool of ``call`` selects the action. ``text``: the message or the reason. Return the note's row.
-        Raise `InvalidAgentId`, `UnknownAgent`, `InvalidSession`, `SessionNotFound`.
+        - ``call``: its tool selects the action.
+        - ``text``: the message or the reason.
+        - ``at_reset``: resume when the limit resets for which the session is parked. Default: now.
+
+        Return the note's row. Raise `InvalidAgentId`, `UnknownAgent`, `InvalidSession`, `SessionNotFound`.
+        Raise `NoReset` if a resume at the reset has no known time.
         """
         if self._store.registry.current().agents.get(validation.check_agent_id(agent)) is None:
             raise UnknownAgent(agent=agent, known=", ".join(self._store.registry.current().agents) or "-")
@@ -265,7 +300,45 @@ class SessionRecords:
             raise SessionNotFound(session=path)
         subject = validation.escape_unstorable(text, _LONGEST_LINE)
         note = call.note(ZONE, path, message=subject, content=text or None)
+        if at_reset:
+            parking = self._parking(agent if session is None else path)
+            if parking is None or parking.resets is None:
+                raise NoReset(agent=agent)
+            note = note._replace(detail={WHEN: AT_RESET})
         return self._store.commits.commit(note).row
+
+    def _parking(self, path: str) -> Parking | None:
+        """Return the limit that a session waits for, None if the session is not parked. ``path``: the
+        session, or its agent for the newest session."""
+        agent, session = split_session(path)
+        heads = [self.newest(path)] if session else self.heads(agent)
+        steps = [step for step in heads if step is not None and not is_subagent_step(step)]
+        newest = max(steps, key=lambda step: step.seq, default=None)
+        return None if newest is None else parking_of(newest)
+
+    def find_leave(self, path: str) -> Row | None:
+        """Return the row with which a person permitted to resume the session at ``path`` when its limit
+        resets.
+
+        None if the session is not parked, or nobody has permitted it since it was parked.
+        """
+        row = self.find_resume(path)
+        return row if row is not None and is_leave(row) else None
+
+    def find_resume(self, path: str) -> Row | None:
+        """Return the newest instruction to resume the session at ``path``, now or at the reset, since the
+        session was parked.
+
+        None if there is none, if the session is not parked, or if a person has paused or cancelled it.
+        """
+        parking = self._parking(path)
+        begun = None if parking is None else self._store.journal.version(ZONE, path, parking.since)
+        if begun is None:
+            return None
+        rows = [each.row for each in self.controls(path, begun.seq) if each.row.tool != MESSAGE]
+        # A leave does not end a pause.
+        newest = next((row for row in reversed(rows) if not is_leave(row)), None)
+        return rows[-1] if rows and (newest is None or newest.tool == RESUME) else None
 
     def controls(self, path: str, after: int) -> list[SessionRecord]:
         """Return the messages and instructions to the session at ``path`` after row ``after`` that take

@@ -13,7 +13,7 @@ from typing import Final
 from watchroom.errors import InvalidAgentId, SessionNotFound, UnknownAgent, WatchroomError
 from watchroom.features.config.store import Store
 from watchroom.features.people.rules import STOPPED_PATH
-from watchroom.features.sessions.rows import ATTACHMENT, presence_of
+from watchroom.features.sessions.rows import ATTACHMENT, is_leave, presence_of
 from watchroom.features.sessions.rules import stopped_after
 from watchroom.features.sessions.service import SessionRecords
 from watchroom.kernel.call_context import CallContext
@@ -118,7 +118,7 @@ class StoppedAgents:
 
     def _was_steered(self, agent: str, row: int) -> bool:
         said = self._store.journal.topic(messages_to("session", agent), after=row)
-        return any(each.tool in _STEERING and self._sessions.counts(each) for each in said)
+        return any(_is_steering(each) and self._sessions.counts(each) for each in said)
 
     def _is_paused(self, agent: str) -> bool:
         """Whether every open session of ``agent`` is paused or has an instruction to pause."""
@@ -130,7 +130,7 @@ class StoppedAgents:
             return True
         first = self._store.journal.version("session", head.path, 1)
         said = self._sessions.controls(head.path, first.seq) if first is not None else []
-        newest = next((each.row.tool for each in reversed(said) if each.row.tool in _STEERING), None)
+        newest = next((each.row.tool for each in reversed(said) if _is_steering(each.row)), None)
         return newest == PAUSE
 
     def _remembered(self) -> Mapping[str, int]:
@@ -158,6 +158,11 @@ class StoppedAgents:
             row = self._store.write(draft).row
             if row.outcome == "ok":
                 return row
+
+
+def _is_steering(row: Row) -> bool:
+    """Whether ``row`` pauses, resumes or cancels an agent now. A leave for a later resume ends no pause."""
+    return row.tool in _STEERING and not is_leave(row)
 
 
 def _takes_steps(head: Row) -> bool:

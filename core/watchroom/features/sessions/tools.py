@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -32,10 +32,15 @@ def pause_agent(context: ToolContext, params: SessionParams) -> SessionResult:
     return _steer(context, params.agent_id, params.session_id, "")
 
 
+class ResumeAgentParams(SessionParams):
+    when: Literal["now", "reset"] = "now"
+
+
 @tool("resume_agent", path=("agent_id",))
-def resume_agent(context: ToolContext, params: SessionParams) -> SessionResult:
-    """Resume the agent or the session in ``params``. Raise the errors of `pause_agent`."""
-    return _steer(context, params.agent_id, params.session_id, "")
+def resume_agent(context: ToolContext, params: ResumeAgentParams) -> SessionResult:
+    """Resume the agent or the session in ``params``, now or once when the limit resets for which it is
+    parked. Raise the errors of `pause_agent`, and `NoReset` if no reset time is known."""
+    return _steer(context, params.agent_id, params.session_id, "", at_reset=params.when == "reset")
 
 
 class CancelAgentParams(SessionParams):
@@ -76,6 +81,8 @@ def release_agents(context: ToolContext, params: NoParams) -> StopAgentsResult:
     return StopAgentsResult(rows=dict(context.zones.stops.release(context.call)))
 
 
-def _steer(context: ToolContext, agent: str, session: str | None, text: str) -> SessionResult:
-    row = context.zones.session_zone.control(context.call, agent, session, text)
+def _steer(
+    context: ToolContext, agent: str, session: str | None, text: str, *, at_reset: bool = False
+) -> SessionResult:
+    row = context.zones.session_zone.control(context.call, agent, session, text, at_reset=at_reset)
     return SessionResult(agent_id=agent, session_id=session, row=row.seq)

@@ -109,6 +109,10 @@ class AgentsScreen(BaseScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "commit_work":
             return bool(self.dashboard.model.trees)
+        if action == "resume_at_reset":
+            view = self.agent_to_pause
+            parking = view.parking if view is not None and not view.leave else None
+            return parking is not None and parking.resets is not None
         return action != "buffers" or bool(self.dashboard.model.buffers)
 
     def action_buffers(self) -> None:
@@ -153,6 +157,9 @@ class AgentsScreen(BaseScreen):
     def action_pause(self) -> None:
         self._act_on_agent(AgentActions.toggle_pause)
 
+    def action_resume_at_reset(self) -> None:
+        self._act_on_agent(AgentActions.resume_at_reset)
+
     def action_revert_work(self) -> None:
         self._act_on_agent(AgentActions.revert_work)
 
@@ -178,7 +185,7 @@ class AgentsScreen(BaseScreen):
     def current_need(self) -> Need | None:
         view = self.query_one("#agents", AgentList).item
         return self.find_agent_need(
-            ("failed", "breaker", "denied", "stalled"), view.agent.id if view else None
+            ("failed", "parked", "breaker", "denied", "stalled"), view.agent.id if view else None
         )
 
     def _go_to_agent(self, agent: str) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from watchroom.features.budgets.rows import UsageTotal
 from watchroom.features.overview.agents import AgentView
 from watchroom.features.sessions.reads import list_sessions
+from watchroom.features.sessions.rows import parking_of
 from watchroom.kernel.rules.details import StepDetail
 from watchroom.model import Row, SessionStatus
 
@@ -156,12 +157,16 @@ class SessionPane:
         shown: SessionStatus = "running" if reading.saying else status
         if self._shown is not None and self._shown.is_paused:
             shown = "paused"
+        last = self._shown.last if self._shown is not None else None
+        if shown == "parked" and last is not None and (parking := parking_of(last)) is not None:
+            text = labels.parking_text(parking, last.time, self._app.texts)
+            return f"{labels.SESSION_MARKS[shown].text} {text}"
         return f"{labels.SESSION_MARKS[shown].text} {self._app.texts(f'session.status.{shown}')}"
 
     def _lost_text(self, agent: AgentView) -> str:
         """Return that the agent is lost, and the command that resumes it, if it is known. Empty if the agent
         is not lost. Not sanitized."""
-        if not agent.is_lost:
+        if not agent.is_lost or agent.status(self._app.now()) == "parked":
             return ""
         resume = self._app.model.message_reader(agent.agent.id).hint
         return labels.lost_text(agent.last_heard, resume, self._app.texts)

@@ -67,7 +67,9 @@ class OverviewScreen(BaseScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("approve", "reject"):
             need = self.current_need
-            return self._is_in("needs") and need is not None and action in need.answers
+            answers = need.answers if need is not None else ()
+            is_possible = action in answers or (action == "approve" and "leave" in answers)
+            return self._is_in("needs") and is_possible
         if action == "commit_work":
             return bool(self.dashboard.model.trees)
         if action in ("message", "pause", "end_session"):
@@ -80,8 +82,11 @@ class OverviewScreen(BaseScreen):
         return self.focused is not None and self.focused.id == pane
 
     def action_approve(self) -> None:
-        if self.current_need is not None:
-            self._request_actions.approve_need(self.current_need)
+        need = self.current_need
+        if need is not None and need.kind == "parked":
+            self._agent_actions.resume_at_reset(need.agent)
+        elif need is not None:
+            self._request_actions.approve_need(need)
 
     def action_reject(self) -> None:
         if self.current_need is not None:

@@ -163,6 +163,17 @@ class Resumed(Frozen):
     by: str = ""
 
 
+class RateLimited(Frozen):
+    """A rate or usage limit parked the session. ``text``: the words of the client or the model's server.
+
+    ``resets``: the reset time in ISO 8601, empty if it is unknown.
+    """
+
+    type: Literal["rate_limited"] = "rate_limited"
+    text: str = ""
+    resets: str = ""
+
+
 class Cancelled(Frozen):
     """The session was cancelled."""
 

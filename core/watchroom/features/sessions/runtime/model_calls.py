@@ -8,7 +8,7 @@ import json
 from collections.abc import Container, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
-from watchroom.errors import IncompleteAnswer, LlmProviderRequired
+from watchroom.errors import IncompleteAnswer, LlmProviderRequired, ModelLimited
 from watchroom.features.sessions.runtime.agent import AgentProgram, AgentTool, CallLlm, RuntimeConfig
 from watchroom.features.sessions.runtime.events import (
     LlmAnswer,
@@ -27,7 +27,7 @@ from watchroom.features.sessions.runtime.models.answer_accumulator import (
 from watchroom.features.sessions.runtime.models.protocol import ModelPayload, ModelRuntime, Usage
 from watchroom.features.sessions.runtime.prices import price_usage, total_of
 from watchroom.features.sessions.runtime.state import AgentState, Event, StepResult
-from watchroom.features.sessions.runtime.step_results import fail_step
+from watchroom.features.sessions.runtime.step_results import fail_step, park_step
 from watchroom.features.sessions.runtime.threads import is_task_cancelled, run_in_thread
 from watchroom.features.sessions.runtime.tool_calls import ToolPolicies
 from watchroom.model import SYSTEM, Json
@@ -80,6 +80,9 @@ class ModelExecutor:
             if isinstance(error, asyncio.CancelledError) and is_task_cancelled():
                 raise
             charged = await _charge(state, used, payload, events)
+            if isinstance(error, ModelLimited) and self._config.gate is not None:
+                # Outside of a session, nobody can resume a parked state.
+                return park_step(charged, error, self._config.language, tuple(events))
             return fail_step(charged, error, self._config.language, tuple(events))
         finally:
             close = getattr(stream, "aclose", None) or getattr(stream, "close", None)

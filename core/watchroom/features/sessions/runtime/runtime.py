@@ -86,11 +86,11 @@ class AgentRuntime:
         """Take the next step from ``state`` and return its events and the new state.
 
         ``tool_call``: run this call, which a person approved. Default: run an approved call of the state,
-        else ask the agent. A paused or cancelled state is returned unchanged. So is a state that waits for a
-        person if ``tool_call`` is None. Errors become events. Only a cancellation is raised.
+        else ask the agent. A paused, parked or cancelled state is returned unchanged. So is a state that
+        waits for a person if ``tool_call`` is None. Errors become events. Only a cancellation is raised.
         """
         waits = state.status == "waiting_for_human_input" and tool_call is None
-        if waits or state.status in ("paused", "cancelled"):
+        if waits or state.status in ("paused", "parked", "cancelled"):
             return StepResult(events=(), new_state=state)
         over = self._find_reached_limit(state) if tool_call is None else None
         if over is not None:

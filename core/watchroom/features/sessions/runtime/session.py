@@ -21,6 +21,7 @@ from watchroom.features.budgets.service import BudgetControl
 from watchroom.features.policy.rules import PolicyDecision
 from watchroom.features.requests.rows import Request, parse_arguments
 from watchroom.features.requests.service import Requests
+from watchroom.features.sessions.rows import PARKED, Parking, is_leave, parking_detail, parking_of
 from watchroom.features.sessions.runtime import transitions
 from watchroom.features.sessions.runtime.agent import AgentProgram, AgentTool, RuntimeConfig, Tool
 from watchroom.features.sessions.runtime.approvals import Approvals, has_approvals, request_path
@@ -107,6 +108,9 @@ class Session:
         self._approvals = Approvals(requests, self.path, config.language)
         self._version = last.version or 0
         self._resumed_at = 0
+        parking = parking_of(last)
+        self._parked_since = parking.since if parking is not None else 0
+        """The version of the step that parked the session, if it is parked."""
         self._started_calls: set[str] = set()
         self._uncertain_calls: frozenset[str] = frozenset()
         self._last_processed, _ = parse_processed_rows(last)
@@ -150,10 +154,12 @@ class Session:
         while True:
             await self._process_controls()
             status = self._state.status
-            if status in ("waiting_for_human_input", "paused") and self.on_waiting is not None:
+            if status in ("waiting_for_human_input", "paused", "parked") and self.on_waiting is not None:
                 self.on_waiting()
             if status == "waiting_for_human_input":
                 await self._wait_for_answer()
+            elif status == "parked":
+                await self._wait_for_reset()
             elif status == "cancelled" or (status in ENDED and (self._end_row is not None or not stay)):
                 return self._state
             elif status in ENDED or status == "paused":
@@ -201,6 +207,7 @@ class Session:
         """
         heard, waiting = parse_processed_rows(last)
         detail = step_detail(self._state, last_processed=heard, waiting=waiting)
+        detail |= self._parking_detail(self._state)
         record = encode_step(self._state, self._state)
         row = await self._in_pool(self._zone.take_over, last, record, detail)
         self._version = row.version or 0
@@ -342,7 +349,7 @@ class Session:
         """Return whether the agent ended itself, and the next step would go beyond its final answer."""
         if self._end_row is None or self._state.status in ENDED:
             return False
-        waits = self._state.status in ("waiting_for_human_input", "paused")
+        waits = self._state.status in ("waiting_for_human_input", "paused", "parked")
         if waits or self._state.incomplete_answers:
             # An incomplete answer also counts as the final answer.
             return True
@@ -362,7 +369,10 @@ class Session:
                 self._messages.append(control)
             elif row.tool == PAUSE and self._state.status not in (*ENDED, "paused"):
                 await self._commit_transition(transitions.pause(self._state, row.actor), row)
-            elif row.tool == RESUME and self._state.status in ("paused", "error"):
+            elif is_leave(row):
+                # `_wait_for_reset` reads it from the journal, because another process may have received it.
+                continue
+            elif row.tool == RESUME and self._state.status in ("paused", "parked", "error"):
                 await self._commit_transition(transitions.resume(self._state, row.actor), row)
             elif row.tool == CANCEL and self._state.status != "cancelled":
                 await self._cancel(row, control.text)
@@ -405,6 +415,16 @@ class Session:
         if not has_come:
             await self._in_pool(self._requests.expire, self._request_path())
             await self._apply_answer()
+
+    async def _wait_for_reset(self) -> None:
+        """Wait until a message or an instruction arrives for the parked session. With a person's leave,
+        resume it once when its limit resets."""
+        limit = self._state.limit
+        leave = await self._in_pool(self._zone.find_leave, self.path)
+        resets = limit.resets if limit is not None and leave is not None else None
+        has_come = await self._wait_for_signal(resets)
+        if not has_come and leave is not None:
+            await self._commit_transition(transitions.resume(self._state, leave.actor), leave)
 
     async def _open_request(self) -> str:
         """Open the request of the state if it is not open, and return its path."""
@@ -453,6 +473,14 @@ class Session:
     async def _in_pool(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await run_to_completion(self._threads, function, *args, **kwargs)
 
+    def _parking_detail(self, state: AgentState) -> dict[str, Json]:
+        """Return the fields of a step's detail for the limit that parks ``state``, none if it is not
+        parked."""
+        if state.status != "parked" or state.limit is None:
+            return {}
+        parking = Parking(self._parked_since, state.limit.resets, state.limit.text)
+        return {PARKED: parking_detail(parking)}
+
     async def _commit_transition(self, result: StepResult, control: Row | None = None) -> None:
         """Commit the transition ``result``, caused by the row ``control``, with the current time."""
         state = result.new_state.with_changes(last_modified=timestamp(self._zone.now()))
@@ -470,6 +498,9 @@ class Session:
             last_processed=self._last_processed,
             waiting=[each.row.seq for each in self._messages],
         )
+        if after.status == "parked" and before.status != "parked":
+            self._parked_since = self._version + 1
+        detail |= self._parking_detail(after)
         used = used_in_step(before, result)
         if used is not None:
             detail[USED] = usage_detail(used)

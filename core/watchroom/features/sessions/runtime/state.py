@@ -25,6 +25,7 @@ from watchroom.features.sessions.runtime.events import (
     MessageReceived,
     Paused,
     PlanChanged,
+    RateLimited,
     Resumed,
     Thought,
     ToolPending,
@@ -82,6 +83,14 @@ class Spent(Frozen):
         )
 
 
+class Limit(Frozen):
+    """The limit for which a session is parked. ``resets``: nanoseconds since the epoch, None if unknown.
+    ``text``: the words of the model's server."""
+
+    resets: int | None = None
+    text: str = ""
+
+
 class AgentState(Frozen):
     """Everything that a session needs to continue, in any process.
 
@@ -92,6 +101,7 @@ class AgentState(Frozen):
     - ``approvals``: the approved calls, as they were shown to people
     - ``asked``: the open request to a person, None for none
     - ``paused_from``: the status before the pause
+    - ``limit``: the limit for which the session is parked, None if it is not parked
     - ``granted_from``: the step at which the count for the step limit and step budgets begins
     - ``granted_step``: the step that a person allows despite a used-up budget, -1 for none
     - ``errors_in_a_row``: consecutive turns in which a call failed; ``failed_turn``: the message of the last
@@ -108,6 +118,7 @@ class AgentState(Frozen):
     approvals: tuple[PendingCall, ...] = ()
     asked: Request | None = None
     paused_from: SessionStatus | None = None
+    limit: Limit | None = None
     step_count: int = 0
     granted_from: int = 0
     granted_step: int = -1
@@ -181,6 +192,7 @@ Event: TypeAlias = Annotated[
     | MessageReceived
     | Paused
     | Resumed
+    | RateLimited
     | Cancelled
     | Done
     | Failed,

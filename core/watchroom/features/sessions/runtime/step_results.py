@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from watchroom import validation
-from watchroom.errors import AgentEnded, TooLarge, ToolFailed, ToolForbidden, WatchroomError
-from watchroom.features.sessions.runtime.events import ErrorInfo, Failed, ToolResult
+from watchroom.errors import AgentEnded, ModelLimited, TooLarge, ToolFailed, ToolForbidden, WatchroomError
+from watchroom.features.sessions.limits import MAX_WORDS
+from watchroom.features.sessions.runtime.events import ErrorInfo, Failed, RateLimited, ToolResult
 from watchroom.features.sessions.runtime.messages import ToolCall, ToolMessage
-from watchroom.features.sessions.runtime.state import AgentState, Event, StepResult, count_failure
-from watchroom.model import MAX_TEXT_BYTES, Json
+from watchroom.features.sessions.runtime.state import AgentState, Event, Limit, StepResult, count_failure
+from watchroom.model import MAX_TEXT_BYTES, Json, timestamp
 from watchroom.texts import Language
+from watchroom.validation import extract_first_line
 
 _MOST_REASON: Final = 500
 """Maximum characters that are kept of the text of a tool's or an agent's own exception."""
@@ -25,6 +27,18 @@ def fail_step(
     info = describe_error(error, language)
     after = state.with_changes(status="error", error=info, errors_in_a_row=state.errors_in_a_row + 1)
     return StepResult(events=(*before, Failed(error=info)), new_state=after)
+
+
+def park_step(
+    state: AgentState, error: ModelLimited, language: Language, before: Sequence[Event] = ()
+) -> StepResult:
+    """Return the step from ``state`` that parks the session, because the limit of its model is reached.
+    ``before``: the earlier events of the step."""
+    info = describe_error(error, language)
+    words = extract_first_line(str(error.values.get("problem", "")) or info.message, MAX_WORDS)
+    resets = "" if error.resets is None else timestamp(error.resets)
+    after = state.with_changes(status="parked", error=info, limit=Limit(resets=error.resets, text=words))
+    return StepResult(events=(*before, RateLimited(text=words, resets=resets)), new_state=after)
 
 
 def describe_error(error: BaseException, language: Language) -> ErrorInfo:

@@ -24,6 +24,7 @@ from watchroom.features.sessions.runtime.events import (
     LlmStart,
     LlmStream,
     MessageReceived,
+    RateLimited,
     ToolResult,
 )
 from watchroom.features.sessions.runtime.messages import Message, ToolCall
@@ -145,6 +146,8 @@ def _describe_event(before: AgentState, after: AgentState, event: Event) -> str:
         return event.message.content
     if isinstance(event, Failed):
         return event.error.message
+    if isinstance(event, RateLimited):
+        return event.text
     if isinstance(event, Cancelled | Done):
         return event.reason
     return summarize_request(after.asked) if after.asked else ""

@@ -115,8 +115,12 @@ def add_message(state: AgentState, text: str, by: str, *, is_verified: bool = Tr
     """
     message = UserMessage(content=text, author=by)
     after = state.with_messages(message)
-    if state.status in ENDED:
-        is_person = is_verified and actor_kind(by) == "human"
+    is_person = is_verified and actor_kind(by) == "human"
+    if state.status == "parked":
+        # Each request to a model before the reset fails, so only a person continues a parked session.
+        if is_person:
+            after = after.with_changes(status="running", limit=None, error=None)
+    elif state.status in ENDED:
         after = _reset_failures(after, is_person=is_person).with_changes(status="running")
     elif state.status == "idle":
         after = after.with_changes(status="running")
@@ -130,19 +134,24 @@ def accepts_message(state: AgentState) -> bool:
 
 def pause(state: AgentState, by: str) -> StepResult:
     """Return the step in which ``by`` pauses ``state`` until `resume`."""
-    return _build_result(
-        state, state.with_changes(status="paused", paused_from=state.status), "pause", Paused(by=by)
-    )
+    if state.status == "parked":
+        # A pause replaces the parking, so that no leave ends it.
+        after = state.with_changes(status="paused", paused_from="running", limit=None, error=None)
+    else:
+        after = state.with_changes(status="paused", paused_from=state.status)
+    return _build_result(state, after, "pause", Paused(by=by))
 
 
 def resume(state: AgentState, by: str) -> StepResult:
-    """Return the step in which ``by`` resumes ``state``, which was paused or ended by an error.
+    """Return the step in which ``by`` resumes ``state``, which was paused, parked or ended by an error.
 
     After an error, the count of failures restarts. If ``by`` is a person, the count of steps restarts too.
     """
     status = state.paused_from if state.status == "paused" and state.paused_from else "running"
     is_person = actor_kind(by) == "human"
     after = _reset_failures(state, is_person=is_person) if state.status == "error" else state
+    if state.status == "parked":
+        after = after.with_changes(limit=None, error=None)
     after = after.with_changes(status=status, paused_from=None)
     return _build_result(state, after, "resume", Resumed(by=by))
 
@@ -169,6 +178,7 @@ def cancel(state: AgentState, by: str, reason: str = "", language: Language = "e
         approved_tools_calling=(),
         approvals=(),
         paused_from=None,
+        limit=None,
     )
     return _build_result(state, after, "cancel", Cancelled(by=by, reason=reason))
 

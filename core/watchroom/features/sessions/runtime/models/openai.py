@@ -9,7 +9,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
-from watchroom.errors import ModelFailed
+from watchroom.errors import ModelFailed, ModelLimited
+from watchroom.features.sessions.limits import limit_of_response
 from watchroom.features.sessions.runtime.models.chat_completions import (
     AnswerReader,
     extract_message,
@@ -209,8 +210,17 @@ class OpenAICompatible:
             return _Refusal(ModelFailed(rule="redirected", status=status, problem=problem))
         body = await self._read_body(response)
         problem = sanitize_message(extract_message(body) or response.reason_phrase, self._secrets)
-        failure = ModelFailed(rule="refused", status=status, problem=problem)
-        return _Refusal(failure, status == 429 or status >= 500, response.headers.get("retry-after", ""))
+        retry_after = response.headers.get("retry-after", "")
+        now = self._patience.now()
+        limit = limit_of_response(status, problem, retry_after, int(now * 1e9))
+        if limit is None:
+            failure = ModelFailed(rule="refused", status=status, problem=problem)
+            return _Refusal(failure, status >= 500, retry_after)
+        limited = ModelLimited(rule="refused", status=status, problem=problem)
+        limited.resets = limit.resets
+        # A retry before a later reset would fail, too.
+        is_soon = limit.resets is None or limit.resets / 1e9 - now <= self._patience.longest
+        return _Refusal(limited, is_soon, retry_after)
 
     async def _read_body(self, response: httpx.Response) -> str:
         """Return the beginning of the body of an error. A slow or broken body is cut off."""

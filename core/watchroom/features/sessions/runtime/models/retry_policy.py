@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import random
-import re
 import time
 from collections.abc import Awaitable, Callable
-from datetime import UTC
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-_SECONDS: Final = re.compile(r"\d{1,12}(\.\d*)?", re.ASCII)
+from watchroom.features.sessions.limits import parse_retry_after
 
 
 class RetryPolicy(NamedTuple):
@@ -35,23 +33,7 @@ class RetryPolicy(NamedTuple):
 
         ``retry_after``: the Retry-After header of the last failure.
         """
-        asked = self._parse_retry_after(retry_after.strip())
+        asked = parse_retry_after(retry_after, self.now())
         if asked is not None:
             return min(self.longest, asked) + self.base * self.jitter()
         return min(self.longest, self.base * 2.0 ** min(failures - 1, 60)) * (1 + self.jitter()) / 2
-
-    def _parse_retry_after(self, retry_after: str) -> float | None:
-        if not retry_after:
-            return None
-        if _SECONDS.fullmatch(retry_after):
-            return float(retry_after)
-        # Imported here because few servers send a date.
-        from email.utils import parsedate_to_datetime
-
-        try:
-            date = parsedate_to_datetime(retry_after)
-        except (ValueError, OverflowError):
-            return None
-        if date.tzinfo is None:
-            date = date.replace(tzinfo=UTC)
-        return max(0.0, date.timestamp() - self.now())
