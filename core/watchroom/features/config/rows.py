@@ -16,6 +16,7 @@ from watchroom import validation
 from watchroom.errors import ConfigInvalid, InvalidAgentId, InvalidRole, JournalDamaged
 from watchroom.features.alerts.rules import AlertSettings, dump_alerts, parse_alerts
 from watchroom.features.budgets.rules import Budgets, dump_budgets, parse_budgets
+from watchroom.features.checks.rules import CheckSettings, dump_checks, parse_checks
 from watchroom.features.people.rules import DECISION_TOOLS, SIGN_SETTINGS
 from watchroom.features.policy.breaker import BreakerSettings, dump_breaker, parse_breaker
 from watchroom.features.policy.rules import PolicyRules, dump_policy, parse_policy
@@ -45,6 +46,7 @@ SIGNED_FIELDS: Final = (
     "breaker",
     "confirm_decisions",
     "trees",
+    "checks",
 )
 """The fields of `Config` that an owner signs in a closed workspace."""
 
@@ -87,6 +89,8 @@ class Config(NamedTuple):
     """The tools of people that ask for the passphrase each time, even while the key is unlocked."""
     trees: TreeSettings = TreeSettings()
     """How a working tree is added."""
+    checks: tuple[CheckSettings, ...] = ()
+    """The checks of agents that say that they are done."""
 
     def with_agents(self, new: Iterable[Agent]) -> Config:
         """Return the config with the agents ``new`` added. They replace agents with the same ids."""
@@ -189,6 +193,7 @@ def parse_config(text: str) -> Config:
         breaker=parse_breaker(table.get("breaker", {})),
         confirm_decisions=_parse_decision_tools(table.get("confirm_decisions", [])),
         trees=parse_trees(table.get("trees", {})),
+        checks=parse_checks(table.get("checks", [])),
     )
     config = settings.with_agents(_parse_agent(name, fields) for name, fields in agents.items())
     _check_supervisors(config)
@@ -316,6 +321,8 @@ def _settings_as_table(config: Config) -> dict[str, object]:
         "breaker": dump_breaker(config.breaker),
         "trees": dump_trees(config.trees),
     }
+    if config.checks:
+        settings["checks"] = dump_checks(config.checks)
     return {**settings, **{name: table for name, table in tables.items() if table}}
 
 

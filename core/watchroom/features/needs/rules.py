@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias, get_args
 
 from watchroom.errors import ConfigInvalid
+from watchroom.features.checks.rows import is_check, is_unproven
 from watchroom.features.files.rows import SHARED_FILE_ZONE
 from watchroom.features.handoffs.rows import HANDOFF_NEED, HandoffNeed
 from watchroom.features.trees.rows import PREDICT, TREE, read_prediction
@@ -36,6 +37,7 @@ NeedKind: TypeAlias = Literal[
     "failed",
     "expired",
     "breaker",
+    "unproven",
     "budget",
     "message",
     "outside",
@@ -115,6 +117,8 @@ def need_opened_by(row: Row) -> NeedKind | None:
 
 def _kind_of_system(row: Row) -> NeedKind | None:
     """Return the kind of need that ``row`` of the actor ``system`` opens."""
+    if is_check(row):
+        return "unproven" if is_unproven(row) else None
     if row.tool == PREDICT and row.zone == TREE:
         return "predicted" if read_prediction(row).paths else None
     return _OPENED_BY_SYSTEM.get(row.tool)
@@ -173,6 +177,7 @@ _ANSWERS: Final[Mapping[NeedKind, tuple[NeedAnswer, ...]]] = {
     "failed": ("resume", "message", "seen"),
     "expired": ("seen",),
     "breaker": ("resume", "message", "seen"),
+    "unproven": ("seen", "message"),
     "budget": ("seen",),
     "message": ("message", "seen"),
     "outside": ("merge",),

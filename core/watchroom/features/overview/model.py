@@ -67,7 +67,7 @@ class Need(NamedTuple):
         none."""
         if self.kind in ("lost", "expired"):
             return self.against.partition(", ")[0]
-        if self.kind == "breaker":
+        if self.kind in ("breaker", "unproven"):
             return self.row.path
         return self.against if self.kind == "stalled" else self.row.actor
 
