@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from watchroom import Workspace
-from watchroom.features.checks.rows import CheckEnd, read_end
-from watchroom.features.checks.service import DoneClaim
+from watchroom.features.checks.rows import CheckEnd, DoneClaim, read_end
 from watchroom.features.overview.agents import AgentView
 from watchroom.features.overview.model import Model
 from watchroom.features.overview.snapshots import read_model

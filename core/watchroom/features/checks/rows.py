@@ -23,6 +23,24 @@ MAX_TAIL: Final = 8000
 _MAX_SHOWN_COMMAND: Final = 500
 
 
+class DoneClaim(NamedTuple):
+    """An agent says that it is done, because it ends its answer.
+
+    - ``agent``, ``session``: the agent, and the path of its session.
+    - ``row``: the number of the step with which the answer ended.
+    - ``prompted``: the number of the row with which a person last gave it a prompt; 0 if unknown.
+    - ``stays``: whether the session takes prompts after it is done, as those of the runtime do.
+    - ``is_again``: whether its check is run once more, because the process ended the first time.
+    """
+
+    agent: str
+    session: str
+    row: int
+    prompted: int = 0
+    stays: bool = False
+    is_again: bool = False
+
+
 class CheckBegin(NamedTuple):
     """A check that begins.
 

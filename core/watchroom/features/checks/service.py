@@ -15,6 +15,7 @@ from watchroom.features.checks.rows import (
     PROMPT_MARK,
     CheckBegin,
     CheckEnd,
+    DoneClaim,
     read_begin,
     read_end,
 )
@@ -71,24 +72,6 @@ _PAGE: Final = 1000
 _MAX_CHANGES: Final = 20_000
 """Maximum number of an agent's changes that are compared with patterns. With more, a check always applies."""
 _STEERING: Final = (PAUSE, RESUME, CANCEL)
-
-
-class DoneClaim(NamedTuple):
-    """An agent says that it is done, because it ends its answer.
-
-    - ``agent``, ``session``: the agent, and the path of its session.
-    - ``row``: the number of the step with which the answer ended.
-    - ``prompted``: the number of the row with which a person last gave it a prompt; 0 if unknown.
-    - ``stays``: whether the session takes prompts after it is done, as those of the runtime do.
-    - ``is_again``: whether its check is run once more, because the process ended the first time.
-    """
-
-    agent: str
-    session: str
-    row: int
-    prompted: int = 0
-    stays: bool = False
-    is_again: bool = False
 
 
 class _Result(NamedTuple):
