@@ -16,7 +16,17 @@ from watchroom_tui.presentation.sanitize import sanitize
 
 SOON_SECONDS: Final = 30
 """Seconds before a deadline from which it is shown in red."""
-_OF_AGENTS: Final = ("request", "message", "failed", "breaker", "denied", "stalled", "lost", "expired")
+_OF_AGENTS: Final = (
+    "request",
+    "message",
+    "failed",
+    "breaker",
+    "unproven",
+    "denied",
+    "stalled",
+    "lost",
+    "expired",
+)
 """The kinds of needs about agents. Other kinds are about files."""
 
 

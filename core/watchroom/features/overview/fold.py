@@ -120,6 +120,7 @@ class Fold:
         self._activity: dict[int, int] = {}
         self._stopped: Mapping[str, int] = {}
         self._seal: SealView | None = None
+        self._has_checks = False
         self._agents = AgentProjection()
         self._files = FileProjection(SHARED_FILE_ZONE)
         self._trees = TreeProjection()
@@ -365,6 +366,7 @@ class Fold:
 
     def _register(self, config: Config) -> None:
         agents = config.agents.values()
+        self._has_checks = bool(config.checks)
         self._agents.register(agents)
         self._tasks.register(agents)
         self._processes.register(agents)
@@ -423,6 +425,7 @@ class Fold:
             timeline=self._timeline.current(),
             people=self._decisions.people,
             seal=self._seal,
+            has_checks=self._has_checks,
         )
         return self._model
 

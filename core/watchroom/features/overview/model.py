@@ -196,6 +196,8 @@ class Model(NamedTuple):
     """The enrolled people."""
     seal: SealView | None = None
     """The newest seal, None before the first."""
+    has_checks: bool = False
+    """Whether the settings have checks of agents that say that they are done."""
     outcomes: Mapping[Outcome, int] = MappingProxyType({})
     activity: Mapping[int, int] = MappingProxyType({})
 
