@@ -128,6 +128,19 @@ def test_the_hook_of_a_stop_does_not_wait_for_the_check(team: Workspace, reposit
         wait_for(team, is_end("done"))
 
 
+def test_a_person_is_told_of_an_agent_that_nothing_wakes(team: Workspace, repository: Repository) -> None:
+    configure(team, "false")
+    client = Client(repository, has_terminal=False)
+    with attendant(repository.root):
+        client.hook("UserPromptSubmit", prompt="Go")
+        client.hook("Stop")
+        wait_for(team, is_end("unproven"))
+        # It reads the failure with its next prompt.
+        said = client.hook("UserPromptSubmit", prompt="And?")
+        assert said is not None
+        assert "this check failed" in said["hookSpecificOutput"]["additionalContext"]
+
+
 def test_a_check_that_hangs_is_ended_in_the_service(team: Workspace, repository: Repository) -> None:
     configure(team, "sleep 1000", "time_limit = 1", "attempts = 0")
     client = Client(repository, has_terminal=False)

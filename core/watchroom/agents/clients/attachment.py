@@ -275,7 +275,9 @@ class Attachment:
         if name == STOP:
             if not session.parent and not event.get("background_tasks"):
                 step = await run_in_thread(lambda: session.last)
-                self._on_claim(DoneClaim(self.agent, main, step.seq, self._prompted.get(main, 0)))
+                wakes = self._hooks.waits_when_idle and may_wait
+                claim = DoneClaim(self.agent, main, step.seq, self._prompted.get(main, 0), wakes=wakes)
+                self._on_claim(claim)
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(deadline):
                     return await self._idle(session, main, event, handover, may_wait=may_wait)

@@ -31,6 +31,8 @@ class DoneClaim(NamedTuple):
     - ``prompted``: the number of the row with which a person last gave it a prompt; 0 if unknown.
     - ``stays``: whether the session takes prompts after it is done, as those of the runtime do.
     - ``is_again``: whether its check is run once more, because the process ended the first time.
+    - ``wakes``: whether a message begins its next turn. Else the message waits for a prompt of a person, who
+      has to know.
     """
 
     agent: str
@@ -39,6 +41,7 @@ class DoneClaim(NamedTuple):
     prompted: int = 0
     stays: bool = False
     is_again: bool = False
+    wakes: bool = True
 
 
 class CheckBegin(NamedTuple):

@@ -240,8 +240,9 @@ class Checks:
             return self._end(claim.agent, end._replace(sequel=sequel), output)
         sent = self._count_sent(check.name, claim)
         sequel = choose_sequel(result.state, self._find_standing(claim), sent, check.attempts)
-        end = end._replace(sequel=sequel, sent=sent + (sequel == "back"))
-        return self._end(claim.agent, end, output, check)
+        is_sent = sequel == "back"
+        end = end._replace(sequel=sequel if claim.wakes or not is_sent else "unproven", sent=sent + is_sent)
+        return self._end(claim.agent, end, output, check if is_sent else None)
 
     def _begin(self, agent: str, begin: CheckBegin) -> int:
         detail = {**begin.detail, PRESENCE: self._store.journal.presence.hold()}
@@ -249,14 +250,14 @@ class Checks:
         return self._store.commits.commit(note).row.seq
 
     def _end(self, agent: str, end: CheckEnd, output: str, check: CheckSettings | None = None) -> CheckEnd:
-        """Record ``end`` with its ``output``, and send it back to the agent if that follows."""
+        """Record ``end`` with its ``output``. ``check``: its settings if it is sent back to the agent."""
         subject = extract_first_line(f"{end.check}: {end.summary or end.state}", _SUBJECT)
         drafts = [
             CallContext(SYSTEM, END_CHECK).note(
                 CHECK_ZONE, agent, message=subject, content=output or None, detail=end.detail
             )
         ]
-        if end.sequel == "back" and check is not None:
+        if check is not None:
             # In one append, so that a process that is killed here has not sent a result that is unknown.
             text = self._prompt_text(end, check, output)
             drafts.append(self._messages.draft(agent, text))
@@ -348,7 +349,7 @@ class Checks:
         for row, end in self._ends(claim.agent, name):
             if row.seq <= since or end.state == "passed":
                 break
-            count += end.sequel == "back"
+            count = max(count, end.sent)
         return count
 
 

@@ -46,14 +46,17 @@ class CheckQueue:
             self._work = asyncio.ensure_future(self._run_all())
 
     async def _run_all(self) -> None:
+        if not self._has_recovered:
+            self._has_recovered = True
+            await self._add_interrupted()
+        while self._waiting and not self._stopping.is_set():
+            claim = self._waiting.pop(next(iter(self._waiting)))
+            await self._run(claim)
+
+    async def _add_interrupted(self) -> None:
         try:
-            if not self._has_recovered:
-                self._has_recovered = True
-                for claim in await run_in_thread(self._recover):
-                    self._waiting.setdefault(claim.agent, claim)
-            while self._waiting and not self._stopping.is_set():
-                claim = self._waiting.pop(next(iter(self._waiting)))
-                await self._run(claim)
+            for claim in await run_in_thread(self._recover):
+                self._waiting.setdefault(claim.agent, claim)
         except WatchroomError:
             _log.warning("interrupted checks were not found", exc_info=True)
 
