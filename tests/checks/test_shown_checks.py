@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from checks.checking import agent_of, claim_of, configure, ends, model_of
-from cli.running import Captured, as_typed, printed, printed_json
+from cli.running import Captured, as_typed, printed, printed_json, printed_rows
 from pty_driver import Terminal
 from trees.tree_client import ScriptedClient
 from tui.driver import dashboard
@@ -41,6 +41,10 @@ def test_the_command_line_shows_it(unproven: Workspace, capsys: Captured) -> Non
     assert "2 of 41 tests" in need["what"]
     report = printed_json(capsys, "report", unproven.root, "--format", "json")
     assert [row["detail"]["sequel"] for row in report["checks"]] == ["unproven"]
+    events = printed_rows(capsys, "events", unproven.root, "--json", "--agent", "alice")
+    begun, ended = [each for each in events if each["kind"].startswith("check_")]
+    assert begun["session"] == "alice/session-of-alice"
+    assert (ended["ending"], ended["failed"], ended["sequel"]) == ("failed", 2, "unproven")
     page = printed(capsys, "report", unproven.root)
     assert "2 of 41 tests" in page
 
