@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
@@ -18,8 +19,9 @@ from watchroom.features.checks.rows import is_prompt_of_check
 from watchroom.features.checks.rules import CheckSettings, parse_checks
 from watchroom.features.checks.summaries import clean_output, summarize
 from watchroom.features.config.rows import dump_config, parse_config
+from watchroom.features.overview.fold import Fold
 from watchroom.kernel.call_context import CallContext
-from watchroom.model import CANCEL, END_CHECK, MESSAGE, PAUSE, SYSTEM, Note
+from watchroom.model import CANCEL, END_CHECK, LOST, MESSAGE, PAUSE, SYSTEM, Note
 
 PATIENCE = 30.0
 
@@ -220,6 +222,37 @@ def test_a_check_whose_process_was_killed_runs_once_more(
     assert kept.checks.recover() == []
     assert [end.sequel for end in ends(kept)] == ["again", "unproven"]
     assert kept.checks.recover() == []
+
+
+def test_a_check_whose_process_is_not_seen_alive_does_not_run_for_ever(
+    kept: Workspace, alice: ScriptedClient
+) -> None:
+    stop(alice)
+    detail: dict[str, Json] = {"check": "tests", "session": claim_of(kept).session, "presence": "gone-1"}
+    kept.journal.append([Note(SYSTEM, "begin_check", "agent", "alice", detail=detail)])
+    check = agent_of(kept).check
+    assert check is not None
+    assert check.is_running
+    kept.journal.append([Note(SYSTEM, LOST, "workspace", "gone-1", "failed", "not_seen_alive")])
+    check = agent_of(kept).check
+    assert check is not None
+    assert not check.is_running
+
+
+def test_a_snapshot_keeps_the_check_of_an_agent(
+    kept: Workspace, alice: ScriptedClient, tmp_path: Path
+) -> None:
+    configure(kept, "false", "attempts = 0")
+    stop(alice)
+    kept.checks.run(claim_of(kept), cache=str(tmp_path))
+    fold = Fold(kept.journal.content, kept.journal.row)
+    while rows := kept.journal.rows(fold.seq):
+        fold.apply(rows)
+    dumped = json.loads(json.dumps(fold.dump()))
+    loaded = Fold.load(kept.journal.content, kept.journal.row, dumped).model()
+    assert loaded.agents == fold.model().agents
+    assert loaded.has_checks
+    assert [need.kind for need in loaded.needs] == ["unproven"]
 
 
 def test_a_check_that_is_stopped_runs_once_more(
