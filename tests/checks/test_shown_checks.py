@@ -83,6 +83,12 @@ async def test_the_screens_show_it_beside_the_agent(unproven: Workspace) -> None
         await user.sees("2 failed, 39 passed")
         await user.press("enter")
         await user.sees("AssertionError: what broke")
+        await user.press("escape", "S")
+        await user.is_asked("alice: says that it is done")
+        await user.press("enter")
+        await user.until(lambda: not user.app.needs, "that the work is accepted")
+        await user.goes_to("2", "agents")
+        await user.sees("accepted by human:")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
