@@ -150,6 +150,11 @@ IDENTIFY: Final = "identify_workspace"
 OF_JOURNAL: Final = (CHECKPOINT, IDENTIFY)
 """The tools of Watchroom's rows about the journal itself. Nobody needs to see them."""
 
+BEGIN_CHECK: Final = "begin_check"
+END_CHECK: Final = "end_check"
+"""The tools of Watchroom's notes about checks of agents that say that they are done. The path is the agent's
+id; see `watchroom.features.checks.rows`."""
+
 SEND_ALERT: Final = "send_alert"
 """The tool of rows about alerts, sent or failed. The path is the target's name."""
 

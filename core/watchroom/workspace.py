@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from watchroom.features.alerts.payloads import AlertWording
     from watchroom.features.buffers.service import Buffers
     from watchroom.features.calls.toolbox import Toolbox
+    from watchroom.features.checks.service import Checks
     from watchroom.features.conflicts.notifications import Notifications
     from watchroom.features.documents.service import Documents
     from watchroom.features.people.tokens import Tokens
@@ -521,6 +522,11 @@ class Workspace:
     def races(self) -> Races:
         """The races of several agents on one prompt."""
         return self._services.races
+
+    @property
+    def checks(self) -> Checks:
+        """The checks of agents that say that they are done."""
+        return self._services.checks
 
     @property
     def notifications(self) -> Notifications:

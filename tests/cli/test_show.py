@@ -20,7 +20,7 @@ def test_show_agents(capsys: Captured, team: str) -> None:
     assert agents[2]["rows"] == 0
     head, *lines = printed(capsys, "show", team, "agents").splitlines()
     assert head.startswith("agent ")
-    assert head.split()[-3:] == ["ago", "operations", "refused"]
+    assert head.split()[-4:] == ["ago", "operations", "refused", "check"]
     assert len(lines) == 3
     for name in ("layer", "status"):
         assert {line[head.index(name) - 1] for line in lines} == {" "}, "columns stand beneath their names"

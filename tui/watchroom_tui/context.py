@@ -144,6 +144,7 @@ NEED_SCREENS: Final = {
     "conflict": "files",
     "request": "requests",
     "expired": "requests",
+    "unproven": "activity",
     "budget": "agents",
     "message": "tasks",
     "outside": "files",

@@ -40,6 +40,7 @@ from watchroom.platform.deferred_imports import LazyPart
 
 if TYPE_CHECKING:
     from watchroom.features.buffers.service import Buffers
+    from watchroom.features.checks.service import Checks
     from watchroom.features.conflicts.notifications import Notifications
     from watchroom.features.documents.service import Documents
     from watchroom.features.people.tokens import Tokens
@@ -217,6 +218,17 @@ class Services:
         from watchroom.features.races.service import Races
 
         return Races(self._store, self.own_trees)
+
+    @LazyPart
+    def checks(self) -> Checks:
+        """Checks agents that say that they are done."""
+        # Only workspaces with checks need the modules.
+        from watchroom.features.checks.service import Checks
+
+        return Checks(
+            *(self._store, self.trees, lambda: self.commands, self.session_zone),
+            *(self.messages, self.budgets, self.members),
+        )
 
     def close(self) -> None:
         """Stop commands, write overdue document checkpoints, lock keys, and close folders.

@@ -17,6 +17,7 @@ from watchroom.errors import ConfigInvalid, JournalDamaged, JournalError
 from watchroom.features.alerts.rows import parse_message
 from watchroom.features.boards import rows as boards
 from watchroom.features.buffers import rows as buffers
+from watchroom.features.checks.rows import read_begin, read_end
 from watchroom.features.config.registry import REGISTER
 from watchroom.features.config.rows import parse_recorded_config
 from watchroom.features.documents import rows as documents
@@ -64,10 +65,12 @@ from watchroom.kernel.rules.details import (
 )
 from watchroom.kernel.zones import ZONES
 from watchroom.model import (
+    BEGIN_CHECK,
     BUDGET_REACHED,
     BUDGET_WARNING,
     CANCEL,
     CHECKPOINT,
+    END_CHECK,
     LOST,
     MACHINE,
     MESSAGE,
@@ -136,6 +139,8 @@ EventKind: TypeAlias = Literal[
     "command_ended",
     "budget_warning",
     "budget_reached",
+    "check_begun",
+    "check_ended",
     "settings_changed",
     "person_enrolled",
     "person_revoked",
@@ -466,6 +471,24 @@ def _lost_process(row: Row) -> _Found:
     return "process_lost", {"machine": get_text(row.detail, MACHINE)}
 
 
+def _check_begin(row: Row) -> _Found:
+    begin = read_begin(row)
+    return "check_begun", {"check": begin.check, "session": begin.session}
+
+
+def _check_end(row: Row) -> _Found:
+    end = read_end(row)
+    counts: dict[str, Json] = {"failed": end.failed, "total": end.total} if end.total else {}
+    return "check_ended", {
+        "check": end.check,
+        "ending": end.state,
+        "exit_code": end.status,
+        "summary": end.summary,
+        "sequel": end.sequel,
+        **counts,
+    }
+
+
 def _alert(row: Row) -> _Found:
     message = parse_message(row)
     if message is None:
@@ -476,6 +499,8 @@ def _alert(row: Row) -> _Found:
 _BY_SYSTEM: Final[Mapping[str, Callable[[Row], _Found]]] = {
     LOST: _lost_process,
     BUDGET_WARNING: lambda row: ("budget_warning", {"budget": row.path}),
+    BEGIN_CHECK: _check_begin,
+    END_CHECK: _check_end,
     BUDGET_REACHED: lambda row: (
         "budget_reached",
         {"budget": row.path, "request": get_int(row.detail, "request")},

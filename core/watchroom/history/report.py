@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from watchroom.errors import JournalDamaged
 from watchroom.features.budgets.rows import UsageTotal
+from watchroom.features.checks.rows import CHECK_ZONE
 from watchroom.features.overview.model import Model, Need, order_needs
 from watchroom.features.overview.snapshots import read_model
 from watchroom.features.people.service import PeopleReader
@@ -21,7 +22,7 @@ from watchroom.features.tasks.view import TaskView
 from watchroom.history.comparison import COMPARED, PathDifference, read_differences
 from watchroom.kernel.journal import ChangedPath, Journal, RowFilter
 from watchroom.kernel.journal.topics import SETTLED
-from watchroom.model import Outcome, Row
+from watchroom.model import END_CHECK, SYSTEM, Outcome, Row
 
 MAX_PATHS: Final = 500
 """Maximum number of compared paths. The paths with the most versions are compared."""
@@ -73,7 +74,8 @@ class Report(NamedTuple):
     - ``actors``: the actors, most active first.
     - ``paths``: the differences of the paths with the most versions.
     - ``more_paths``: the number of changed paths that were left out.
-    - ``decisions``, ``reverts``, ``refused``: the newest items, newest first.
+    - ``decisions``, ``reverts``, ``refused``, ``checks``: the newest items, newest first. A check is the row
+      of its result.
     - ``needs``: the first `MAX_ROWS` needs that are open at the end.
     - ``open_needs``: the number of open needs.
     - ``tasks``: the tasks that are open at the end.
@@ -90,6 +92,7 @@ class Report(NamedTuple):
     decisions: tuple[Settlement, ...]
     reverts: tuple[RevertReport, ...]
     refused: tuple[Row, ...]
+    checks: tuple[Row, ...]
     needs: tuple[Need, ...]
     open_needs: int
     tasks: tuple[TaskView, ...]
@@ -126,6 +129,7 @@ def read_report(journal: Journal, after: int, until: int) -> Report:
         _read_decisions(journal, after, until, changed),
         _read_reverts(journal, changed, PeopleReader(journal)),
         refused,
+        _read_checks(journal, after, until),
         needs[:MAX_ROWS],
         len(needs),
         tuple(task for task in later.tasks if task.ended is None),
@@ -191,6 +195,11 @@ def _read_refused(journal: Journal, after: int, until: int) -> tuple[Row, ...]:
         )
     ]
     return tuple(sorted(found, key=lambda row: -row.seq)[:MAX_ROWS])
+
+
+def _read_checks(journal: Journal, after: int, until: int) -> tuple[Row, ...]:
+    only = RowFilter(actor=SYSTEM, zone=CHECK_ZONE, tool=END_CHECK, outcome="ok", after=after)
+    return tuple(journal.rows_before(until + 1, limit=MAX_ROWS, only=only))
 
 
 def _read_decisions(

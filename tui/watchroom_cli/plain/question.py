@@ -275,9 +275,10 @@ def _call_lines(read: RequestDetails, position: int, texts: Catalogue) -> tuple[
 
 
 def _details(journal: Journal, need: Need, texts: Catalogue) -> list[str]:
-    """Return the lines of a message or handoff, or of the change by an unchecked write."""
+    """Return the lines of a message, a handoff, or the output of a check, or of the change by an unchecked
+    write."""
     row = need.row
-    has_text = need.kind in ("message", "handoff", "stalled", "unchecked")
+    has_text = need.kind in ("message", "handoff", "stalled", "unchecked", "unproven")
     content = find_content(journal, row) if has_text else None
     if need.kind != "unchecked":
         return _indent(content or "")

@@ -11,6 +11,7 @@ from watchroom.features.sessions.rows import client_call
 from watchroom.model import Json
 from watchroom.texts import Catalogue
 from watchroom_tui.formatters import labels
+from watchroom_tui.formatters.check_texts import claim_text
 from watchroom_tui.formatters.columns import format_age
 from watchroom_tui.formatters.need_texts import need_text
 
@@ -38,6 +39,7 @@ def _agents(model: Model, texts: Catalogue, time: FormatTime) -> Table:
             "ago": format_age(each.last.time, now) if each.last else "",
             "rows": each.rows,
             "refused": each.refused,
+            "check": claim_text(each, texts, has_checks=model.has_checks),
         }
         for each in model.agents
     ]

@@ -32,6 +32,7 @@ from watchroom.model import (
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters.actor_class import agent_class
+from watchroom_tui.formatters.check_texts import check_text
 from watchroom_tui.formatters.local_time import local_clock, local_date, local_time
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.formatters.tree_changes import author_style
@@ -78,6 +79,7 @@ NEED_MARKS: Final[dict[str, Span]] = {
     "parked": Span("⧖", "warning"),
     "expired": Span("⧗", "warning"),
     "breaker": Span("↻", "error"),
+    "unproven": Span("✗", "warning"),
     "budget": Span("◔", "warning"),
     "message": Span("»", "accent"),
     "outside": Span("✎", "warning"),
@@ -399,6 +401,8 @@ def agent_status_text(view: AgentView, now: int, texts: Catalogue, resume: str =
         return texts("session.status.paused")
     if session.status == "error":
         return texts("agents.failed", what=session.last.message)
+    if view.status(now) in ("idle", "done") and (checked := check_text(view.check, texts)):
+        return checked
     if view.is_stopped:
         return texts("agents.stopped")
     return texts("agents.thinks") if view.is_thinking and view.status(now) == "running" else ""

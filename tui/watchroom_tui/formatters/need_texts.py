@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from watchroom.features.checks.rows import read_end
 from watchroom.features.overview.model import Need
 from watchroom.features.sessions.rows import parking_of
 from watchroom.features.sessions.view import RequestView
@@ -15,6 +16,7 @@ from watchroom.kernel.rules.details import get_text
 from watchroom.model import MACHINE, PEOPLE_LOST, REVERT_WORK, Row
 from watchroom.texts import Catalogue
 
+from watchroom_tui.formatters.check_texts import check_result
 from watchroom_tui.formatters.columns import fit_path
 from watchroom_tui.formatters.labels import MOST_NAMED, SUBJECT_WIDTH, path_of, request_text, reset_time
 from watchroom_tui.presentation.sanitize import sanitize, shorten
@@ -76,6 +78,8 @@ def need_text(need: Need, texts: Catalogue) -> str:
         why = texts(f"need.damage.{need.row.error}")
         key = "need.unreadable" if need.times > 1 else "need.unreadable_one"
         return texts(key, count=need.times, row=need.row.seq, why=why)
+    elif variant == "unproven":
+        return texts("need.unproven", what=check_result(read_end(need.row), texts))
     elif variant == "predicted":
         return _prediction_text(read_prediction(need.row).paths, texts)
     else:

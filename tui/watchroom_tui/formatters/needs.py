@@ -22,6 +22,7 @@ _OF_AGENTS: Final = (
     "failed",
     "parked",
     "breaker",
+    "unproven",
     "denied",
     "stalled",
     "lost",

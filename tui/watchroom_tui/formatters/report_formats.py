@@ -134,6 +134,7 @@ def as_json(report: Report) -> dict[str, Json]:
         "decisions": [_decision(each) for each in report.decisions],
         "reverts": [_revert(each) for each in report.reverts],
         "refused": [row_as_json(row) for row in report.refused],
+        "checks": [row_as_json(row) for row in report.checks],
         "used": _usage(report.used),
         "open": [
             {"kind": need.kind, "since": timestamp(need.opened_at), "row": row_as_json(need.row)}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from watchroom.features.budgets.rows import UsageTotal
+from watchroom.features.checks.rows import read_end
 from watchroom.features.overview.model import Need
 from watchroom.features.people.decisions import is_legacy
 from watchroom.features.sessions.rows import client_call
@@ -13,6 +14,7 @@ from watchroom.history.report import ActorReport, Report, Settlement
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters import labels
+from watchroom_tui.formatters.check_texts import check_result
 from watchroom_tui.formatters.local_time import zoned_time
 from watchroom_tui.formatters.need_texts import need_kind
 from watchroom_tui.formatters.needs import need_matter, need_party
@@ -73,6 +75,7 @@ def lay_out_report(report: Report, texts: Catalogue) -> ReportPage:
         _decision_table(report, texts),
         _revert_table(report, texts),
         _refusal_table(report, texts),
+        *([_check_table(report, texts)] if report.checks else []),
         _need_table(report, texts),
         _task_table(report, texts),
     )
@@ -153,6 +156,16 @@ def _refusal_table(report: Report, texts: Catalogue) -> PageTable:
     left = report.refusals - len(rows)
     note = texts("report.more_rows", count=left) if left > 0 else ""
     return _table("refused", ("time", "by", "what", "path", "outcome", "row"), rows, texts, note)
+
+
+def _check_table(report: Report, texts: Catalogue) -> PageTable:
+    rows: list[tuple[Cell, ...]] = []
+    for row in report.checks:
+        end = read_end(row)
+        sequel = texts(f"check.sequel.{end.sequel}", count=end.sent)
+        result = (texts(f"check.state.{end.state}"), _quoted(check_result(end, texts)), sequel)
+        rows.append((zoned_time(row.time), _quoted(row.path), _quoted(end.check), *result, row.seq))
+    return _table("checks", ("time", "agent", "check", "outcome", "what", "then", "row"), rows, texts)
 
 
 def _need_table(report: Report, texts: Catalogue) -> PageTable:

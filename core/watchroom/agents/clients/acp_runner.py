@@ -6,6 +6,7 @@ The client's reports become rows. Its questions wait for people. Messages to the
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import shutil
 import signal
@@ -16,6 +17,7 @@ from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
+from threading import Event
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from pydantic import ValidationError
@@ -37,7 +39,15 @@ from watchroom.agents.clients.events import (
     TurnLimited,
 )
 from watchroom.agents.clients.session import ClientSession, hold_for_budgets, session_id_of
-from watchroom.errors import BudgetReached, ClientDoesNotAsk, ClientNotStarted, ExtraMissing, PolicyDenied
+from watchroom.errors import (
+    BudgetReached,
+    ClientDoesNotAsk,
+    ClientNotStarted,
+    ExtraMissing,
+    PolicyDenied,
+    WatchroomError,
+)
+from watchroom.features.checks.rows import DoneClaim
 from watchroom.features.policy.rules import PolicyDecision
 from watchroom.features.policy.shown_commands import quote_command
 from watchroom.features.requests.rows import DIFFERENCE, PendingCall, Request, parse_arguments
@@ -54,12 +64,15 @@ from watchroom.workspace import Workspace
 if TYPE_CHECKING:
     from acp import Client, RequestPermissionResponse
 
+_log = logging.getLogger("watchroom")
 _COALESCE_SECONDS: Final = 0.2
 """Seconds between records of streamed text."""
 _CANCEL_SECONDS: Final = 1.0
 """Timeout for the end of a cancelled turn in seconds. After it, the client is killed."""
 _START_SECONDS: Final = 60.0
 """Timeout for the start of a client, and for the test of namespaces, in seconds."""
+_CHECK_SECONDS: Final = 20.0
+"""Seconds that a check has to end with the run."""
 _TERM_SECONDS: Final = 1.0
 """Seconds between SIGTERM and SIGKILL."""
 _QUIET_SECONDS: Final = 0.5
@@ -198,6 +211,11 @@ class _AcpRun:
         self._outcome: SessionEnded | None = SessionEnded("cancelled")
         """How the session ends; None if it stays open, because a limit ended the only turn."""
         self._tasks: list[asyncio.Task[None]] = []
+        self._prompted = 0
+        """The newest row before the newest prompt of a person."""
+        self._checking: asyncio.Task[None] | None = None
+        """Runs the checks after the newest turn."""
+        self._ends_check = Event()
         self._writer: asyncio.Task[None] | None = None
         self._unsubscribe: Callable[[], None] = lambda: None
 
@@ -406,6 +424,8 @@ class _AcpRun:
             if not prompts:
                 await asyncio.sleep(_CLAIMED_SECONDS)
                 continue
+            if self._options.once and self._checking is not None:
+                await self._unless_ended(asyncio.wait({self._checking}))
             if self._options.once and not await self._find_prompts():
                 self._outcome = SessionEnded("done")
                 break
@@ -456,6 +476,8 @@ class _AcpRun:
         from acp import RequestError, text_block
 
         await self._hold()
+        if any(each.author != SYSTEM for each in prompts):
+            self._prompted = await run_in_thread(self._workspace.journal.last_seq)
         for each in prompts:
             self._record(each)
         # If this process dies now, a leave that was used must not be used again.
@@ -489,9 +511,28 @@ class _AcpRun:
         reason = str(response.stop_reason)
         if reason == "end_turn" or self._has_cut_turn:
             self._record(TurnEnded("" if reason == "end_turn" else reason))
+            if reason == "end_turn" and self._workspace.config.checks:
+                self._checking = asyncio.create_task(self._check_work(self._checking))
             return await self._hold()
         self._fail_turn(self._texts("hook.turn_failed", reason=reason))
         return False
+
+    async def _check_work(self, before: asyncio.Task[None] | None) -> None:
+        """Run the checks of what the agent did. A failure becomes its next prompt, as a message of Watchroom.
+
+        ``before``: the checks after an earlier turn, which end first.
+        """
+        if before is not None:
+            await asyncio.wait({before})
+        await self._all_written()
+        session = self._opened_session
+        step = await run_in_thread(lambda: session.last)
+        claim = DoneClaim(self._agent, session.path, step.seq, self._prompted)
+        try:
+            await run_in_thread(self._workspace.checks.run, claim, self._ends_check)
+        except (WatchroomError, OSError):
+            # The run goes on without the result.
+            _log.warning("the work of %s was not checked", self._agent, exc_info=True)
 
     def _fail_turn(self, reason: str, again: Sequence[PromptSubmitted] | None = None) -> None:
         """Record that the turn failed for ``reason``. Send no prompt until a resume or a message.
@@ -567,6 +608,9 @@ class _AcpRun:
         if self._turn is not None:
             self._turn.cancel()
         await _kill_process(self._process)
+        if self._checking is not None:
+            self._ends_check.set()
+            await asyncio.wait({self._checking}, timeout=_CHECK_SECONDS)
         if self._session is not None:
             for event in self._translator.finish():
                 self._record(event)

@@ -83,6 +83,7 @@ from watchroom.agents.clients.transcripts import (
 )
 from watchroom.errors import BudgetReached, PermissionDenied, PolicyDenied, WatchroomError
 from watchroom.features.budgets.rules import Budgets
+from watchroom.features.checks.rows import DoneClaim, is_prompt_of_check
 from watchroom.features.policy.rules import PolicyDecision, policy_subject
 from watchroom.features.requests.rows import CLOCK_SECONDS, PendingCall, parse_arguments
 from watchroom.features.requests.service import RequestOutcome
@@ -173,6 +174,7 @@ class Attachment:
     - ``is_owner``: whether this process continues the client's sessions
     - ``is_strict``: whether a call that could not be checked in time is refused; else the client decides
     - ``hold_seconds``: the timeout of a hook, default the client's own timeout minus a margin
+    - ``on_claim``: called when the agent ends its answer, which says that it is done. Must not wait
 
     Raises `UnknownAgent`, ValueError.
     """
@@ -187,8 +189,12 @@ class Attachment:
         is_owner: bool = False,
         is_strict: bool = False,
         hold_seconds: float | None = None,
+        on_claim: Callable[[DoneClaim], object] = lambda claim: None,
     ) -> None:
         self.workspace = workspace
+        self._on_claim = on_claim
+        self._prompted: dict[str, int] = {}
+        """The row of the newest prompt of a person, by session path."""
         self.agent = workspace.registry.agent(agent).id
         self.client = client
         self.process = process
@@ -288,6 +294,11 @@ class Attachment:
         if told:
             return tell(name, told)
         if name == STOP:
+            if not session.parent and not event.get("background_tasks"):
+                step = await run_in_thread(lambda: session.last)
+                wakes = self._hooks.waits_when_idle and may_wait
+                claim = DoneClaim(self.agent, main, step.seq, self._prompted.get(main, 0), wakes=wakes)
+                self._on_claim(claim)
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(deadline):
                     return await self._idle(session, main, event, handover, may_wait=may_wait)
@@ -366,6 +377,7 @@ class Attachment:
         name, session = next(ended, None) or next((each for each in known if each[1].parent), known[0])
         self.sessions.pop(name, None)
         self._turns.pop(session.path, None)
+        self._prompted.pop(session.path, None)
         self._inbox.forget(session.path)
 
     def _main_path(self, event: Event) -> str:
@@ -488,6 +500,8 @@ class Attachment:
             row = await self.record(session, reported)
             if isinstance(reported, PromptSubmitted) and row is not None:
                 self._inbox.prompted[main] = row.seq
+                if not is_prompt_of_check(reported.text):
+                    self._prompted[main] = row.seq
         told = ""
         if self._tree_calls is not None:
             # A person has interrupted any remaining calls of the last turn.

@@ -37,6 +37,7 @@ from watchroom.agents.clients.stopping import stop_process
 from watchroom.agents.clients.transcripts import TranscriptFile
 from watchroom.errors import AgentNotFree, WatchroomError
 from watchroom.features.budgets.rows import is_subagent_step
+from watchroom.features.checks.rows import DoneClaim
 from watchroom.features.sessions.messages import Handover
 from watchroom.features.sessions.rows import is_unfinished
 from watchroom.features.sessions.runtime.threads import call_soon_threadsafe, run_in_thread
@@ -70,7 +71,7 @@ class Attendant:
     - ``agents``: the client works as one of these agents. When it begins to work, it gets one without another
       client. Empty: it gets its own agent
     - ``client``, ``process``: the name and the process of the client
-    - ``is_strict``: see `Attachment`
+    - ``is_strict``, ``on_claim``: see `Attachment`
     - ``unsupervised_seconds``: seconds without a hook after which an act counts as unsupervised
 
     Raises `UnknownAgent`, ValueError.
@@ -84,6 +85,7 @@ class Attendant:
         process: ClientProcess,
         *,
         is_strict: bool = False,
+        on_claim: Callable[[DoneClaim], object] = lambda claim: None,
         unsupervised_seconds: float = UNSUPERVISED_SECONDS,
     ) -> None:
         self._workspace = workspace
@@ -92,6 +94,7 @@ class Attendant:
         self._agents = tuple(workspace.registry.agent(each).id for each in agents)
         self._claims = AgentClaims(workspace, self._agents, client, process)
         self._is_strict = is_strict
+        self._on_claim = on_claim
         sole = self._agents[0] if len(self._agents) == 1 else ""
         self._attachment = self._attach(sole) if sole else None
         self._is_bound = asyncio.Event()
@@ -168,6 +171,7 @@ class Attendant:
             process=self._process,
             is_owner=True,
             is_strict=self._is_strict,
+            on_claim=self._on_claim,
         )
 
     def _subscribe(self, agent: str) -> None:

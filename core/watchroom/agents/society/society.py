@@ -14,10 +14,12 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from importlib.resources import files
 from string import Template
+from threading import Event
 from typing import TYPE_CHECKING, Final
 
 from watchroom.errors import AgentEnded, JournalError
 from watchroom.features.calls.agent_tools import BufferTools, agent_tools
+from watchroom.features.checks.rows import DoneClaim
 from watchroom.features.sessions.rules import task_address
 from watchroom.features.sessions.runtime import (
     AgentState,
@@ -29,7 +31,7 @@ from watchroom.features.sessions.runtime import (
     Session,
     UserMessage,
 )
-from watchroom.features.sessions.runtime.threads import call_soon_threadsafe
+from watchroom.features.sessions.runtime.threads import call_soon_threadsafe, run_in_thread
 from watchroom.features.tasks.rows import Task, TaskLimits
 from watchroom.features.tasks.rules import Member
 from watchroom.kernel.call_context import CallContext
@@ -45,6 +47,8 @@ TOOLSETS: Final = ("file", "agent", "buffer")
 """The toolsets of a task's agents. Other toolsets are left out, because each tool costs tokens in every
 turn."""
 
+_CHECK_SECONDS: Final = 20.0
+"""Seconds that a check has to end when its agent goes on."""
 _WAITING: Final = frozenset({"waiting_for_human_input", "paused", "parked"})
 _log = logging.getLogger("watchroom")
 
@@ -264,10 +268,33 @@ class _TaskRunner:
             if state.status == "error" and state.step_count != reported:
                 reported = state.step_count
                 await self._report_error(member, state)
+            if state.status == "done":
+                await self._check(member, session)
             self._idle.add(member.id)
             self._changed.set()
             await session.wait_for_control()
             self._idle.discard(member.id)
+
+    async def _check(self, member: Member, session: Session) -> None:
+        """Run the checks of what the agent did. A failure becomes its next message.
+
+        A message or an instruction ends the check, because the agent goes on.
+        """
+        if not self._workspace.config.checks:
+            return
+        heads = await asyncio.to_thread(self._workspace.session_zone.newest, session.path)
+        claim = DoneClaim(member.id, session.path, heads.seq if heads is not None else 0, stays=True)
+        stopping = Event()
+        checking = asyncio.ensure_future(run_in_thread(self._workspace.checks.run, claim, stopping))
+        called = asyncio.ensure_future(session.wait_for_control())
+        try:
+            await asyncio.wait({checking, called}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            called.cancel()
+            stopping.set()
+            await asyncio.wait({checking}, timeout=_CHECK_SECONDS)
+        if checking.done():
+            checking.result()
 
     @asynccontextmanager
     async def _session(self, member: Member) -> AsyncIterator[Session]:

@@ -16,6 +16,7 @@ from watchroom import validation
 from watchroom.errors import ConfigInvalid, InvalidAgentId, InvalidRole, JournalDamaged
 from watchroom.features.alerts.rules import AlertSettings, dump_alerts, parse_alerts
 from watchroom.features.budgets.rules import Budgets, dump_budgets, parse_budgets
+from watchroom.features.checks.rules import CheckSettings, dump_checks, parse_checks
 from watchroom.features.links.rules import WebSettings, dump_web, parse_web
 from watchroom.features.people.rules import DECISION_TOOLS, SIGN_SETTINGS
 from watchroom.features.policy.breaker import BreakerSettings, dump_breaker, parse_breaker
@@ -46,6 +47,7 @@ SIGNED_FIELDS: Final = (
     "breaker",
     "confirm_decisions",
     "trees",
+    "checks",
     "web",
 )
 """The fields of `Config` that an owner signs in a closed workspace."""
@@ -91,6 +93,8 @@ class Config(NamedTuple):
     """How a working tree is added."""
     web: WebSettings = WebSettings()
     """The links with which a person answers from a phone."""
+    checks: tuple[CheckSettings, ...] = ()
+    """The checks of agents that say that they are done."""
 
     def with_agents(self, new: Iterable[Agent]) -> Config:
         """Return the config with the agents ``new`` added. They replace agents with the same ids."""
@@ -195,6 +199,7 @@ def parse_config(text: str) -> Config:
         confirm_decisions=_parse_decision_tools(table.get("confirm_decisions", [])),
         trees=parse_trees(table.get("trees", {})),
         web=parse_web(table.get("web", {}), alerts.targets),
+        checks=parse_checks(table.get("checks", [])),
     )
     config = settings.with_agents(_parse_agent(name, fields) for name, fields in agents.items())
     _check_supervisors(config)
@@ -323,6 +328,8 @@ def _settings_as_table(config: Config) -> dict[str, object]:
         "trees": dump_trees(config.trees),
         "web": dump_web(config.web),
     }
+    if config.checks:
+        settings["checks"] = dump_checks(config.checks)
     return {**settings, **{name: table for name, table in tables.items() if table}}
 
 

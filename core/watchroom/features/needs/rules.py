@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from watchroom.errors import ConfigInvalid
 from watchroom.features.budgets.rows import is_subagent_step
+from watchroom.features.checks.rows import is_check, is_unproven
 from watchroom.features.files.rows import SHARED_FILE_ZONE
 from watchroom.features.handoffs.rows import HANDOFF_NEED, HandoffNeed
 from watchroom.features.sessions.rows import parking_of
@@ -39,6 +40,7 @@ NeedKind: TypeAlias = Literal[
     "parked",
     "expired",
     "breaker",
+    "unproven",
     "budget",
     "message",
     "outside",
@@ -136,6 +138,8 @@ def _kind_of_step(row: Row) -> NeedKind | None:
 
 def _kind_of_system(row: Row) -> NeedKind | None:
     """Return the kind of need that ``row`` of the actor ``system`` opens."""
+    if is_check(row):
+        return "unproven" if is_unproven(row) else None
     if row.tool == PREDICT and row.zone == TREE:
         return "predicted" if read_prediction(row).paths else None
     return _OPENED_BY_SYSTEM.get(row.tool)
@@ -197,6 +201,7 @@ _ANSWERS: Final[Mapping[NeedKind, tuple[NeedAnswer, ...]]] = {
     "parked": ("leave", "resume", "message", "seen"),
     "expired": ("seen",),
     "breaker": ("resume", "message", "seen"),
+    "unproven": ("seen", "message"),
     "budget": ("seen",),
     "message": ("message", "seen"),
     "outside": ("merge",),

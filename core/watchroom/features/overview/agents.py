@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias, get_args
 
+from watchroom.features.checks.view import CheckView, apply_check, lose_check
 from watchroom.features.config.rows import Agent
 from watchroom.features.people.rules import effect_of
 from watchroom.features.sessions.rows import (
@@ -21,6 +22,7 @@ from watchroom.features.trees.rows import REPO, Tree
 from watchroom.features.trees.view import find_home, is_linked
 from watchroom.kernel.rules.activity import count_activity
 from watchroom.kernel.rules.conflicts import ConflictView
+from watchroom.kernel.rules.details import get_count
 from watchroom.model import ENDED, PAUSE, Row, outcome_of
 
 Status: TypeAlias = Literal[
@@ -84,6 +86,8 @@ class AgentView(NamedTuple):
     """Whether the agent, its parent or its task was ended."""
     is_pause_requested: bool = False
     """Whether a pause of the agent was requested after its last resume."""
+    check: CheckView | None = None
+    """The newest check of its work, None if there was none."""
     leave: int = 0
     """The row with which a person permitted to resume it when its limit resets, 0 for none."""
 
@@ -278,6 +282,20 @@ class AgentProjection:
             else:
                 self._agents[agent] = view._replace(is_pause_requested=row.tool == PAUSE, leave=0)
 
+    def apply_check(self, row: Row) -> None:
+        """Apply ``row``, a note about a check of an agent's work."""
+        view = self._agents.get(row.path)
+        if view is not None:
+            self._agents[row.path] = view._replace(check=apply_check(view.check, row))
+
+    def accept_check(self, row: Row) -> None:
+        """Apply ``row``, with which a person accepted an agent's work although a check did not pass."""
+        view = self._agents.get(row.path)
+        if view is None or view.check is None or view.check.ended is None:
+            return
+        if view.check.ended.seq <= get_count(row.detail, "row"):
+            self._agents[row.path] = view._replace(check=view.check._replace(accepted=row))
+
     def apply_session(self, row: Row, session: SessionView) -> None:
         """Apply ``row``, a step of ``session``, which is its agent's newest session."""
         view = self._agents.get(row.actor)
@@ -300,9 +318,11 @@ class AgentProjection:
 
     def lose(self, presence: str) -> None:
         """Mark the agents of the process with the lease ``presence``, which died."""
-        for agent, view in self._agents.items():
+        for agent, known in self._agents.items():
+            view = known._replace(check=lose_check(known.check, presence))
             if view.session is not None and view.session.presence == presence:
-                self._agents[agent] = view._replace(is_present=False, is_lost=view.is_unfinished)
+                view = view._replace(is_present=False, is_lost=view.is_unfinished)
+            self._agents[agent] = known if view == known else view
 
     def end(self, agent: str) -> None:
         """Mark ``agent`` (its id) as ended."""

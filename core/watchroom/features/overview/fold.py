@@ -16,6 +16,7 @@ from watchroom.features.boards.view import BoardProjection
 from watchroom.features.budgets.rows import is_subagent_step
 from watchroom.features.budgets.view import BudgetProjection, UsageProjection
 from watchroom.features.buffers.view import BufferProjection
+from watchroom.features.checks.rows import CHECK_ZONE, is_check
 from watchroom.features.config.rows import Config
 from watchroom.features.documents.rows import DOCUMENT_ZONE
 from watchroom.features.documents.view import DocumentProjection
@@ -46,7 +47,18 @@ from watchroom.kernel.rules.activity import count_activity
 from watchroom.kernel.rules.conflicts import ConflictTracker, ConflictView, as_undecided
 from watchroom.kernel.rules.seal_note import parse_seal
 from watchroom.kernel.zones import SHARED
-from watchroom.model import CHECKPOINT, IDENTIFY, Json, Outcome, Row, Zone, is_of_journal, is_step, outcome_of
+from watchroom.model import (
+    CHECKPOINT,
+    IDENTIFY,
+    SEEN,
+    Json,
+    Outcome,
+    Row,
+    Zone,
+    is_of_journal,
+    is_step,
+    outcome_of,
+)
 
 RECENT: Final = 400
 """The number of newest rows in the model."""
@@ -108,6 +120,7 @@ class Fold:
         self._activity: dict[int, int] = {}
         self._stopped: Mapping[str, int] = {}
         self._seal: SealView | None = None
+        self._has_checks = False
         self._agents = AgentProjection()
         self._files = FileProjection(SHARED_FILE_ZONE)
         self._trees = TreeProjection()
@@ -284,6 +297,7 @@ class Fold:
         if counts:
             self._stopped = stopped_after(self._stopped, row)
             self._agents.apply_control(row)
+            self._apply_check(row)
         self._buffers.apply(row)
         self._processes.apply(counting)
         self._needs.apply(row, counts=counts, is_known=is_reported(row, flaw))
@@ -293,6 +307,14 @@ class Fold:
             self._processes.end_agent(agent)
             self._needs.end_agent(agent)
             self._agents.end(agent)
+
+    def _apply_check(self, row: Row) -> None:
+        """Apply ``row`` if it is about a check, or if a person accepts work that no check has proven."""
+        if is_check(row):
+            self._agents.apply_check(row)
+            self._needs.apply_check(row)
+        elif row.tool == SEEN and row.zone == CHECK_ZONE and row.detail.get("need") == "unproven":
+            self._agents.accept_check(row)
 
     def _show(self, row: Row) -> None:
         """Add ``row`` to the lists of recent rows, and to its agent's operations."""
@@ -344,6 +366,7 @@ class Fold:
 
     def _register(self, config: Config) -> None:
         agents = config.agents.values()
+        self._has_checks = bool(config.checks)
         self._agents.register(agents)
         self._tasks.register(agents)
         self._processes.register(agents)
@@ -402,6 +425,7 @@ class Fold:
             timeline=self._timeline.current(),
             people=self._decisions.people,
             seal=self._seal,
+            has_checks=self._has_checks,
         )
         return self._model
 

@@ -16,6 +16,7 @@ from watchroom.features.budgets.rows import UsageTotal
 from watchroom.features.budgets.rules import Budgets, Used
 from watchroom.features.buffers.rows import BufferRecord
 from watchroom.features.buffers.view import BufferView
+from watchroom.features.checks.view import CheckView
 from watchroom.features.config.rows import Agent
 from watchroom.features.documents.view import DocumentView
 from watchroom.features.files.view import SharedFile
@@ -41,6 +42,7 @@ _RECORDS: Final[tuple[Any, ...]] = (
     Budgets,
     BufferRecord,
     BufferView,
+    CheckView,
     ClientFile,
     CommandView,
     ConflictView,

@@ -69,7 +69,7 @@ class Need(NamedTuple):
         none."""
         if self.kind in ("lost", "expired"):
             return self.against.partition(", ")[0]
-        if self.kind == "breaker":
+        if self.kind in ("breaker", "unproven"):
             return self.row.path
         return self.against if self.kind == "stalled" else self.row.actor
 
@@ -199,6 +199,8 @@ class Model(NamedTuple):
     """The enrolled people."""
     seal: SealView | None = None
     """The newest seal, None before the first."""
+    has_checks: bool = False
+    """Whether the settings have checks of agents that say that they are done."""
     outcomes: Mapping[Outcome, int] = MappingProxyType({})
     activity: Mapping[int, int] = MappingProxyType({})
 

@@ -9,6 +9,7 @@ from typing import ClassVar, Final
 
 from watchroom.errors import ConfigInvalid, SettingsUnsigned
 from watchroom.features.budgets.rules import budget_key
+from watchroom.features.checks.rows import read_end
 from watchroom.features.config.rows import Agent
 from watchroom.features.handoffs.rows import HANDOFF_NEED, acknowledges, delivers, split_handoff
 from watchroom.features.needs.rules import URGENCY, NeedKind, need_key, need_opened_by
@@ -29,7 +30,7 @@ from watchroom.features.trees.rows import (
 from watchroom.kernel.rules.conflicts import EDIT_UNDONE, NOT_A_FILE, ConflictView, checkout_of
 from watchroom.kernel.rules.details import get_count, get_text
 from watchroom.kernel.zones import DELIVERED, SHARED
-from watchroom.model import CANCEL, MESSAGE, OUTSIDE, RESUME, SEEN, SET_BUDGET, SYSTEM, Row
+from watchroom.model import CANCEL, END_CHECK, MESSAGE, OUTSIDE, RESUME, SEEN, SET_BUDGET, SYSTEM, Row
 
 REPEATED_REFUSALS: Final = 3
 """The number of successive refusals of one path that open a need."""
@@ -102,7 +103,7 @@ class NeedProjection:
             author = self._authors.get(need_key(kind, row.actor, row), row.actor)
             if author != row.actor:
                 self._add(kind, row, author)
-        elif kind in ("budget", "breaker", "forged"):
+        elif kind in ("budget", "breaker", "forged", "unproven"):
             self._add(kind, row)
         elif kind == HANDOFF_NEED:
             self._add(kind, row, split_handoff(row.path)[1])
@@ -164,6 +165,7 @@ class NeedProjection:
         self._close("failed", agent)
         self._close("parked", agent)
         self._close("breaker", agent)
+        self._close("unproven", agent)
         self._close_denied(agent)
 
     def lose(self, row: Row, work: OpenWork, opened_at: int) -> None:
@@ -207,6 +209,11 @@ class NeedProjection:
             needs += [_need_of_request(each) for each in requests]
             self._current = order_needs(needs)
         return self._current
+
+    def apply_check(self, row: Row) -> None:
+        """Apply ``row``, a note about a check. Work that passes is proven."""
+        if row.tool == END_CHECK and read_end(row).state == "passed":
+            self._close("unproven", row.path)
 
     def apply_prediction(self, row: Row) -> None:
         """Apply ``row`` if it predicts the conflicts of two trees. A dismissed need stays dismissed until

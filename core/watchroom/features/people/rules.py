@@ -16,8 +16,10 @@ from watchroom.kernel.zones import SHARED, ZONES
 from watchroom.model import (
     ANSWER,
     ASK,
+    BEGIN_CHECK,
     CANCEL,
     DISMISS,
+    END_CHECK,
     END_TASK,
     GRANT,
     IDENTIFY,
@@ -63,12 +65,14 @@ Effect: TypeAlias = Literal[
     "end_task",
     "seen",
     "identify",
+    "check",
 ]
 """The effect of a row on protected state.
 
 - ``answer_by_grant``: Watchroom's answer to a request, because a person's grant covers its call.
 - ``edit``: a person's version of a shared file or board. It also settles the conflicts of that path.
 - ``message``: a message of a person to an agent.
+- ``check``: the begin or the result of a check of an agent's work.
 """
 
 ADD_PERSON: Final = "add_person"
@@ -144,6 +148,7 @@ EFFECT_RULES: Final[Mapping[Effect, EffectRule]] = {
     "end_task": EffectRule(frozenset({END_TASK}), frozenset({"human", "agent", "system"}), is_signed=True),
     "seen": _decision(SEEN),
     "identify": EffectRule(frozenset({IDENTIFY}), _ANYONE),
+    "check": EffectRule(frozenset({BEGIN_CHECK, END_CHECK}), frozenset({"system"})),
 }
 """The rule for each effect: who can cause it."""
 DECISION_TOOLS: Final = frozenset(
@@ -173,6 +178,8 @@ def has_right_form(row: Row, effect: Effect) -> bool:
         return False
     if effect == "ask":
         return row.path.partition("/")[0] == row.actor
+    if effect == "check":
+        return row.zone == "agent"
     if effect == "person":
         return row.deleted == (row.tool == REVOKE_PERSON)
     if effect == "resume":
@@ -188,6 +195,8 @@ def has_right_form(row: Row, effect: Effect) -> bool:
 def _effect_of_note(row: Row) -> Effect | None:
     if row.tool == SEEN:
         return "seen"
+    if row.tool in (BEGIN_CHECK, END_CHECK):
+        return "check"
     if row.zone in _STEERED:
         if row.tool == RESUME:
             return "resume"

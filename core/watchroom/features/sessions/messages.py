@@ -67,11 +67,13 @@ class Messages:
 
     def notify(self, agent: str, text: str, *, key: str = "") -> None:
         """Send ``agent`` a message of Watchroom. ``key``: a second message with this key is not sent."""
+        self._store.commits.commit(self.draft(agent, text)._replace(key=key))
+
+    def draft(self, agent: str, text: str) -> Note:
+        """Return the draft of a message of Watchroom to ``agent``."""
         subject = escape_unstorable(text, _MAX_SUBJECT)
-        note = Note(
-            SYSTEM, MESSAGE, _AGENTS, agent, message=subject, content=escape_unstorable(text, len(text))
-        )
-        self._store.commits.commit(note._replace(key=key))
+        content = escape_unstorable(text, len(text))
+        return Note(SYSTEM, MESSAGE, _AGENTS, agent, message=subject, content=content)
 
     def hand_over(self) -> Handover:
         """Return a context manager that hands messages over."""

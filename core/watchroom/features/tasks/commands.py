@@ -75,6 +75,8 @@ _SHORT_FILE_BYTES: Final = 8192
 the sandbox itself needs to write small files."""
 _MIN_RECORDING_SECONDS: Final = 1.0
 """Minimum seconds for recording changes, even if the command used up its own time."""
+_CHECK_OUTPUT_BYTES: Final = 16 * 1024 * 1024
+"""Maximum bytes of each output stream of a check. The end of its output says how it ended."""
 _OUTPUT_SECONDS: Final = 0.1
 """Minimum seconds between two rows of output."""
 
@@ -228,6 +230,26 @@ class Commands:
                     # The approval was for another folder.
                     raise WorkspaceNotBound(agent=actor)
             return self._run(call, command, folder, backend, limits, stop.event)
+
+    def check(self, task: str, command: str, seconds: float, stop: Event) -> CommandResult:
+        """Run ``command`` of a person in a sandbox in the folder of ``task``, until it ends, for ``seconds``,
+        or until ``stop`` is set. Only the files that it changed are recorded, as external edits.
+
+        Raise `TaskNotFound`, `WorkspaceNotBound`, `NoSandbox`, and the errors of `run_command`.
+        """
+        folder, backend = self._files.task_folder(task), self.sandbox.best
+        if not folder:
+            raise WorkspaceNotBound(agent=task)
+        if backend is None:
+            raise NoSandbox
+        self._end_interrupted(task, folder)
+        config, network = self._store.registry.current(), dict[str, Json]()
+        limits = ResourceLimits(seconds=seconds, output_bytes=_CHECK_OUTPUT_BYTES)
+        try:
+            with _network(backend, config.allowed_hosts, catalogue(config.language), network) as access:
+                return run_command(command, folder, backend=backend, limits=limits, network=access, stop=stop)
+        finally:
+            self._files.record_task_changes(task, OUTSIDERS)
 
     def stop(self, agent: str) -> int:
         """Stop the commands of ``agent`` in this process, with all their child processes. Return their number

@@ -6,34 +6,33 @@ import contextlib
 import hashlib
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from threading import Event
 from typing import Final, NamedTuple
 
 from watchroom.errors import GitError
 from watchroom.features.trees.git import GitTree
 from watchroom.features.trees.git_process import run_git
-from watchroom.platform.child_process import run_child
+from watchroom.platform.sandbox.contained import run_contained
 
 TRIAL_FILE: Final = "watchroom-trial"
 """The file in a copy's git folder that marks it as a copy for tries."""
 LINKED: Final = ("node_modules", ".venv", "venv")
 """The ignored folders that are linked into the copy in which a command is tried."""
-_OUTPUT_FILE: Final = "watchroom-output"
 _MAX_SLOTS: Final = 8
 """Maximum number of simultaneous tries of a tree."""
 _GIT_SECONDS: Final = 600.0
 _TAIL_BYTES: Final = 64 * 1024
 _TRIALS: Final = "trials"
 """The folder in the cache that has the copies of all repositories."""
-_WRITE_OUTPUT: Final = 'exec "$@" > "$0" 2>&1 < /dev/null'
 
 
 class TrialOutcome(NamedTuple):
-    """The result of a command.
+    """The result of a command. None of its processes is left.
 
-    - ``status``: its exit code, the negative number of the signal that ended it, or None after the timeout.
+    - ``status``: its exit code, the negative number of the signal that ended it, or None after the timeout
+      and if it was stopped.
     - ``output``: the last 64 KiB of its output.
     - ``folder``: the copy of the tree.
     - ``seconds``: its run time.
@@ -74,11 +73,13 @@ def run_trial(
     linked: Iterable[str] = (),
     timeout: float,
     cache: str = "",
+    stopping: Event | None = None,
 ) -> TrialOutcome:
     """Run ``command`` in a copy of ``tree`` with ``content``, the id of a git tree. See
     `watchroom.features.trees.commits.AgentCommits.try_agent`.
 
-    ``claim``: called with the number of a copy; returns a claim that keeps other tries from using it.
+    - ``claim``: called with the number of a copy; returns a claim that keeps other tries from using it.
+    - ``stopping``: ends the command when set.
 
     Raises `GitError` if no copy is free.
     """
@@ -87,9 +88,9 @@ def run_trial(
         with claim(slot) as is_mine:
             if is_mine:
                 place = os.path.join(folder, str(slot))
-                copy = _prepare(tree, place, content)
+                _prepare(tree, place, content)
                 _link(tree, place, linked)
-                return _run(copy, place, command, timeout)
+                return _run(place, command, timeout, stopping)
     raise GitError(reason=f"{_MAX_SLOTS} tries of this tree are running")
 
 
@@ -101,8 +102,8 @@ def remove_trials(tree: GitTree, cache: str = "") -> None:
         _git(tree, "worktree", "prune")
 
 
-def _prepare(tree: GitTree, place: str, content: str) -> GitTree:
-    """Return the copy at ``place`` with ``content``. Files that git ignores are kept from the last try."""
+def _prepare(tree: GitTree, place: str, content: str) -> None:
+    """Make the copy at ``place``, with ``content``. Files that git ignores are kept from the last try."""
     copy = GitTree.find(place) if os.path.isdir(place) else None
     if copy is None or copy.folder != os.path.realpath(place) or copy.common != tree.common:
         if os.path.lexists(place):
@@ -123,7 +124,6 @@ def _prepare(tree: GitTree, place: str, content: str) -> GitTree:
     _git(copy, "update-ref", "--no-deref", "HEAD", commit_content(tree, content))
     _git(copy, "read-tree", "--reset", "-u", content)
     _git(copy, "clean", "-ffdq")
-    return copy
 
 
 def commit_content(tree: GitTree, content: str, message: str = "try") -> str:
@@ -156,26 +156,17 @@ def _link(tree: GitTree, place: str, linked: Iterable[str]) -> None:
             os.symlink(os.path.join(tree.folder, name), target)
 
 
-def _run(copy: GitTree, place: str, command: Sequence[str], timeout: float) -> TrialOutcome:
-    output = os.path.join(copy.git, _OUTPUT_FILE)
+def _run(place: str, command: Sequence[str], timeout: float, stopping: Event | None) -> TrialOutcome:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    began = time.monotonic()
-    status: int | None
-    try:
-        status = run_child(
-            ["/bin/sh", "-c", _WRITE_OUTPUT, output, *command],
-            timeout=timeout,
-            folder=place,
-            environment=environment,
-        ).status
-    except TimeoutError:
-        status = None
-    seconds = time.monotonic() - began
-    with open(output, "rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - _TAIL_BYTES))
-        tail = file.read().decode("utf-8", "replace")
-    return TrialOutcome(status, tail, place, seconds)
+    done = run_contained(
+        command,
+        place,
+        environment=environment,
+        timeout=timeout,
+        max_tail=_TAIL_BYTES,
+        stopping=stopping,
+    )
+    return TrialOutcome(done.status, done.tail.decode("utf-8", "replace"), place, done.seconds)
 
 
 def _git(tree: GitTree, *arguments: str) -> None:

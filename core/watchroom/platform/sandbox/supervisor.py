@@ -429,6 +429,41 @@ def _is_folder(above: int, name: str) -> bool:
     return True
 
 
+def contain(seconds: float, command: list[str]) -> int:
+    """Run ``command`` without restrictions, and end all of its processes with it. Returns 0.
+
+    The command is also ended after ``seconds``, and when standard input ends. Its exit code, or the negative
+    number of the signal that ended it, is the only line on standard error; nothing is printed if it was ended
+    here. The standard error of the command is its standard output.
+    """
+    _check_result(_libc().prctl(_SUBREAPER, 1, 0, 0, 0))
+    child = os.fork()
+    if not child:
+        try:
+            for number in (signal.SIGPIPE, signal.SIGXFSZ):
+                signal.signal(number, signal.SIG_DFL)
+            os.setsid()
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(1, 2)
+            os.execvp(command[0], command)  # noqa: S606  # a shell that runs the command
+        except OSError as error:
+            os.write(1, f"{command[0]}: {os.strerror(error.errno or 0)}\n".encode())
+        finally:
+            os._exit(127)
+    process = os.pidfd_open(child)
+    poll = select.poll()
+    for fd in (0, process):
+        poll.register(fd, select.POLLIN)
+    try:
+        ended = [fd for fd, _ in poll.poll(seconds * 1000)]
+        if process in ended:
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            os.write(2, b"%d\n" % code)
+    finally:
+        _kill_all()
+    return 0
+
+
 def main(job_fd: int) -> int:
     """Run the `Job` in the open file ``job_fd``. Returns the exit code of its command."""
     with open(job_fd, "rb") as file:

@@ -15,6 +15,7 @@ from watchroom.agents.clients.processes import ancestors_of, client_above
 from watchroom.features.sessions.runtime.threads import run_in_thread
 from watchroom.kernel.checkout.layout import CONTROL
 from watchroom.kernel.journal import is_server_address
+from watchroom.serving.service.checks import CheckQueue
 from watchroom.workspace import Workspace
 
 _MAX_WORKSPACES: Final = 200
@@ -39,6 +40,7 @@ class ServedWorkspace:
         self._attending = asyncio.Lock()
         self._ended: dict[str, None] = {}
         self._watchers: set[asyncio.Task[None]] = set()
+        self.checks = CheckQueue(workspace)
 
     def was_replaced(self) -> bool:
         """Return whether the folder now contains another workspace, such as the workspace of a new clone."""
@@ -47,8 +49,8 @@ class ServedWorkspace:
 
     @property
     def is_used(self) -> bool:
-        """Whether a connection or a client needs the workspace."""
-        return self.uses > 0 or bool(self.attendants)
+        """Whether a connection, a client or a check needs the workspace."""
+        return self.uses > 0 or bool(self.attendants) or self.checks.is_busy
 
     def is_unused_for(self, seconds: float) -> bool:
         """Return whether the workspace has been unused for ``seconds``."""
@@ -95,7 +97,9 @@ class ServedWorkspace:
                         return each
             if not process.is_alive or len(self.attendants) >= _MAX_ATTENDANTS:
                 return None
-            attendant = Attendant(self.workspace, agents, client, process, is_strict=is_strict)
+            attendant = Attendant(
+                *(self.workspace, agents, client, process), is_strict=is_strict, on_claim=self.checks.add
+            )
             self.attendants.append(attendant)
         attendant.begin()
         watcher = asyncio.ensure_future(self._forget_when_gone(attendant))
@@ -120,6 +124,7 @@ class ServedWorkspace:
             watcher.cancel()
         for attendant in self.attendants:
             await attendant.close()
+        await self.checks.close()
         try:
             await run_in_thread(self.workspace.close)
         except Exception:  # noqa: BLE001  # the service goes on, or ends
@@ -166,6 +171,7 @@ class ServedWorkspaces:
                     raise OSError(f"more than {_MAX_WORKSPACES} workspaces")
                 known = await run_in_thread(self._open_workspace, place)
                 self._open[place] = known
+                known.checks.begin()
             known.note_use()
             return known
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from watchroom.features.overview.model import Model
+from watchroom.features.overview.model import Model, Need
 from watchroom.kernel.journal import RowFilter
 from watchroom.kernel.reads import read_page
 from watchroom.model import Outcome, Row
@@ -39,6 +39,12 @@ class ActivityScreen(BaseScreen):
 
     def go_to_row(self, row: Row) -> None:
         self.query_one("#rows", PagedRowList).move_to(row.seq)
+
+    @property
+    def current_need(self) -> Need | None:
+        row = self.query_one("#rows", PagedRowList).item
+        seq = row.seq if row is not None else 0
+        return next((need for need in self.dashboard.needs if need.row.seq == seq), None)
 
     def action_next_outcome(self) -> None:
         """Show only rows of the next outcome: all, conflict, denied, failed, ok, all …"""

@@ -185,7 +185,8 @@ class AgentsScreen(BaseScreen):
     def current_need(self) -> Need | None:
         view = self.query_one("#agents", AgentList).item
         return self.find_agent_need(
-            ("failed", "parked", "breaker", "denied", "stalled"), view.agent.id if view else None
+            ("failed", "parked", "breaker", "unproven", "denied", "stalled"),
+            view.agent.id if view else None,
         )
 
     def _go_to_agent(self, agent: str) -> None:

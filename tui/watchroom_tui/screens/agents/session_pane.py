@@ -15,6 +15,7 @@ from watchroom.kernel.rules.details import StepDetail
 from watchroom.model import Row, SessionStatus
 
 from watchroom_tui.formatters import labels
+from watchroom_tui.formatters.check_texts import claim_text
 from watchroom_tui.formatters.transcript import TranscriptEntry, make_entries
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.readers.session import SessionReader, SessionSnapshot
@@ -36,6 +37,8 @@ class _Shown(NamedTuple):
     last: Row | None = None
     streams: Row | None = None
     lost: str = ""
+    check: str = ""
+    """A text about its claim that it is done."""
     is_paused: bool = False
     """Whether the agent is paused. The newest step does not always show it."""
 
@@ -90,7 +93,8 @@ class SessionPane:
         wanted = _Shown(path)
         if path == session.path:
             is_paused = agent.status(self._app.now()) == "paused"
-            wanted = _Shown(path, session.last, session.streams, self._lost_text(agent), is_paused)
+            check = claim_text(agent, self._app.texts, has_checks=self._app.model.has_checks)
+            wanted = _Shown(path, session.last, session.streams, self._lost_text(agent), check, is_paused)
         if wanted != self._shown:
             self._shown = wanted
             self._start(partial(self._load, path, as_of), "session", exclusive=True)
@@ -145,6 +149,8 @@ class SessionPane:
         ]
         if detail.cost:
             parts.append(labels.cost_text(UsageTotal(cost=detail.cost, unpriced=detail.unpriced)))
+        if self._shown is not None and self._shown.check:
+            parts.insert(1, self._shown.check)
         if self._chosen:
             parts.insert(0, texts("session.earlier", id=sanitize(reading.path[-labels.SESSION_WIDTH :])))
         return " · ".join(parts)

@@ -1,0 +1,105 @@
+"""What people see of a check: on screens, in the command line, in the report, and in Chinese."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from checks.checking import agent_of, claim_of, configure, ends, model_of
+from cli.running import Captured, as_typed, printed, printed_json, printed_rows
+from pty_driver import Terminal
+from trees.tree_client import ScriptedClient
+from tui.driver import dashboard
+from watchroom import Workspace
+from watchroom.agents.clients.configuration import AGENT_VARIABLE
+from watchroom.texts import LANGUAGES
+from watchroom_tui.formatters.check_texts import check_text, claim_text
+from watchroom_tui.presentation.localization import load_texts
+
+PATIENCE = 30.0
+FAILING = "echo 'AssertionError: what broke'; echo '2 failed, 39 passed in 0.1s'; exit 1"
+
+
+@pytest.fixture(autouse=True)
+def _unmarked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(AGENT_VARIABLE, raising=False)
+
+
+@pytest.fixture
+def unproven(kept: Workspace, alice: ScriptedClient, tmp_path: Path) -> Workspace:
+    configure(kept, FAILING, "attempts = 0")
+    alice.hook("Stop")
+    kept.checks.run(claim_of(kept), cache=str(tmp_path / "cache"))
+    return kept
+
+
+def test_the_command_line_shows_it(unproven: Workspace, capsys: Captured) -> None:
+    agents = printed_json(capsys, "show", unproven.root, "agents", "--json")
+    assert agents[0]["check"] == "unproven · check failed: 2 of 41 tests"
+    (need,) = printed_json(capsys, "show", unproven.root, "needs", "--json")
+    assert (need["kind"], need["path"]) == ("unproven", "alice")
+    assert "2 of 41 tests" in need["what"]
+    report = printed_json(capsys, "report", unproven.root, "--format", "json")
+    assert [row["detail"]["sequel"] for row in report["checks"]] == ["unproven"]
+    events = printed_rows(capsys, "events", unproven.root, "--json", "--agent", "alice")
+    begun, ended = [each for each in events if each["kind"].startswith("check_")]
+    assert begun["session"] == "alice/session-of-alice"
+    assert (ended["ending"], ended["failed"], ended["sequel"]) == ("failed", 2, "unproven")
+    page = printed(capsys, "report", unproven.root)
+    assert "2 of 41 tests" in page
+
+
+def test_a_claim_without_a_check_is_quiet(kept: Workspace, alice: ScriptedClient) -> None:
+    texts = load_texts("en")
+    configure(kept, "true", 'paths = ["nothing"]')
+    alice.hook("Stop")
+    view = agent_of(kept)
+    assert check_text(view.check, texts) == ""
+    assert claim_text(view, texts, has_checks=model_of(kept).has_checks) == "done, no check"
+
+
+def test_a_person_reads_the_output_and_accepts_the_work(unproven: Workspace) -> None:
+    with Terminal(as_typed("watch", unproven.root, "--as", "dana"), 160, 60) as terminal:
+        terminal.wait_for_text("says that it is done, but its check did not pass", timeout=PATIENCE)
+        terminal.send("s\r")
+        terminal.wait_for_text("AssertionError: what broke", timeout=PATIENCE)
+        terminal.send("m\r")
+        terminal.wait_for(
+            lambda lines: not [each for each in model_of(unproven).needs if each.kind == "unproven"],
+            what="that the work is accepted",
+            timeout=PATIENCE,
+        )
+    view = agent_of(unproven).check
+    assert view is not None
+    assert check_text(view, load_texts("en")).endswith("accepted by human:dana")
+
+
+async def test_the_screens_show_it_beside_the_agent(unproven: Workspace) -> None:
+    async with dashboard(unproven) as user:
+        await user.sees("alice says that it is done", "check failed: 2 of 41 tests")
+        await user.goes_to("2", "agents")
+        await user.sees("unproven · check failed: 2 of 41 tests")
+        await user.press("exclamation_mark")
+        await user.sees("2 failed, 39 passed")
+        await user.press("enter")
+        await user.sees("AssertionError: what broke")
+        await user.press("escape", "S")
+        await user.is_asked("alice: says that it is done")
+        await user.press("enter")
+        await user.until(lambda: not user.app.needs, "that the work is accepted")
+        await user.goes_to("2", "agents")
+        await user.sees("accepted by human:")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("attempts", [0, 1])
+def test_each_result_has_a_text_in_each_language(
+    kept: Workspace, alice: ScriptedClient, tmp_path: Path, language: str, attempts: int
+) -> None:
+    texts = load_texts(language)  # type: ignore[arg-type]
+    configure(kept, "exit 3", f"attempts = {attempts}")
+    alice.hook("Stop")
+    kept.checks.run(claim_of(kept), cache=str(tmp_path / "cache"))
+    said = check_text(agent_of(kept).check, texts)
+    assert "3" in said
+    assert ends(kept)[-1].sequel == ("back" if attempts else "unproven")
