@@ -423,11 +423,8 @@ class Footer(LineWidget):
         return [self._entry(action) for action in (*ours, *shared, *back)]
 
     def _entry(self, action: Action) -> _Entry:
-        texts, label = texts_of(self), action.label(texts_of(self))
-        if action.meaning == "pause":
-            front = dashboard_of(self).base_screen
-            agent = front.agent_to_pause if front is not None else None
-            label = texts("footer.resume") if agent is not None and agent.is_resumable else label
+        front = dashboard_of(self).base_screen
+        label = front.label_of(action) if front is not None else action.label(texts_of(self))
         return _Entry(shown_pair(action, keymap_of(self)), label, action.target)
 
     def _scopes(self) -> list[str]:

@@ -28,7 +28,7 @@ from watchroom_tui.dialogs.task import TaskDialog
 from watchroom_tui.dialogs.tree import AddTreeDialog, remove_tree
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.task_tree import member_items, task_items
-from watchroom_tui.keys.actions import bindings
+from watchroom_tui.keys.actions import Action, bindings
 from watchroom_tui.screens.tasks.command_pane import CommandPane
 from watchroom_tui.screens.tasks.lists import MemberTree, MessageList, TaskCommandList, TaskFileList, TaskList
 from watchroom_tui.screens.tasks.output_view import OutputView
@@ -346,6 +346,11 @@ class TasksScreen(BaseScreen):
     @property
     def agent_to_pause(self) -> AgentView | None:
         return self.dashboard.model.agent(self._addressee())
+
+    def label_of(self, action: Action) -> str:
+        if action.id == "end_agent" and self.focused is self.trees:
+            return self.dashboard.texts("footer.remove")
+        return super().label_of(action)
 
     def _addressee(self) -> str:
         """Return the agent to act on, empty if it has ended.
