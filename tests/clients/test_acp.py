@@ -28,7 +28,7 @@ from watchroom.agents.clients.events import (
     TextStreamed,
     TurnEnded,
     TurnFailed,
-    UsageReported,
+    UsageAdded,
 )
 from watchroom.agents.clients.stopping import prove_paused
 from watchroom.errors import ClientDoesNotAsk, ClientNotStarted
@@ -563,5 +563,5 @@ def test_a_price_that_nobody_pays_is_none(amount: Json) -> None:
     translator = AcpTranslator()
     translator.translate({"sessionUpdate": "usage_update", "cost": {"amount": amount, "currency": "USD"}})
     ended = translator.end_turn({"usage": {"inputTokens": 10**400}})
-    (used,) = (event.used for event in ended if isinstance(event, UsageReported))
+    (used,) = (event.used for event in ended if isinstance(event, UsageAdded))
     assert (used.input, used.cost, used.priced_by) == (2**53, 0, "")

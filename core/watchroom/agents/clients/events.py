@@ -89,7 +89,7 @@ class PlanUpdated(NamedTuple):
     entries: tuple[tuple[str, PlanStatus], ...]
 
 
-class UsageReported(NamedTuple):
+class UsageAdded(NamedTuple):
     """Usage of ``model`` that the client reports separately from messages. It is added to earlier usage."""
 
     used: UsageTotal
@@ -137,7 +137,7 @@ ClientEvent: TypeAlias = (
     | CallStarted
     | CallFinished
     | PlanUpdated
-    | UsageReported
+    | UsageAdded
     | TurnEnded
     | TurnFailed
     | SessionEnded

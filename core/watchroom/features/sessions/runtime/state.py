@@ -27,8 +27,8 @@ from watchroom.features.sessions.runtime.events import (
     PlanChanged,
     Resumed,
     Thought,
+    ToolFinished,
     ToolPending,
-    ToolResult,
     UsageReported,
 )
 from watchroom.features.sessions.runtime.messages import (
@@ -173,7 +173,7 @@ Event: TypeAlias = Annotated[
     | PlanChanged
     | UsageReported
     | ToolPending
-    | ToolResult
+    | ToolFinished
     | HumanApproveRequired
     | HumanPromptRequired
     | HumanSelectRequired
