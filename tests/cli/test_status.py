@@ -25,7 +25,7 @@ from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.rules.details import StepDetail
 from watchroom_cli.command import own_program
 from watchroom_cli.main import LANGUAGE_VARIABLE, OK
-from watchroom_tui.formatters.status_line import MAX_CELLS
+from watchroom_cli.plain.status_text import MAX_CELLS
 
 PROGRAM = (sys.executable, "-m", "watchroom_cli.program")
 CONFLICT = "1 need: bob and alice both changed plan.md"

@@ -60,8 +60,8 @@ def _run(language: Language, texts: Catalogue) -> int:
     with collector_paused():
         from watchroom.platform import detect_platform
         from watchroom.serving.service.service import Service
-        from watchroom_tui.formatters.status_line import describe_status
 
+        from watchroom_cli.plain.status_text import describe_status
         from watchroom_cli.publication import deliver_later
 
     log = Path(client_program.make_runtime_folder(), "service.log")

@@ -12,11 +12,11 @@ from watchroom.features.overview.snapshots import read_model
 from watchroom.features.trees.place import find_workspace
 from watchroom.kernel.journal import is_server_address
 from watchroom.texts import Catalogue
-from watchroom_tui.formatters.status_line import status_line
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.presentation.shown_place import own_folder
 
 from watchroom_cli.arguments.time_argument import open_journal
+from watchroom_cli.plain.status_text import status_line
 from watchroom_cli.status_line import ask_for_line
 
 

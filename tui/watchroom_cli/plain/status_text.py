@@ -7,7 +7,6 @@ from typing import Final
 from rich.cells import cell_len
 from watchroom.features.overview.model import Model, urgent_needs
 from watchroom.texts import LANGUAGES, Catalogue
-
 from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.labels import SUBJECT_WIDTH
 from watchroom_tui.formatters.need_texts import need_sentence
