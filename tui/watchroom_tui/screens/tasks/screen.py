@@ -34,6 +34,7 @@ from watchroom_tui.screens.tasks.lists import MemberTree, MessageList, TaskComma
 from watchroom_tui.screens.tasks.output_view import OutputView
 from watchroom_tui.screens.tasks.tree_list import TreeList, TreesPane
 from watchroom_tui.services.agent_actions import AgentActions
+from watchroom_tui.services.external_editor import edit_version
 from watchroom_tui.services.file_preview import show_version
 from watchroom_tui.widgets.containers import Container, Horizontal, Vertical
 from watchroom_tui.widgets.frame import Footer
@@ -323,6 +324,8 @@ class TasksScreen(BaseScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "sandbox":
             return self.dashboard.is_live
+        if action == "open_file":
+            return self.files.item is not None and self.focused in (self.files, self.preview)
         if action == "task_detail":
             return self.selected_task is not None
         if action == "land_tree":
@@ -435,6 +438,11 @@ class TasksScreen(BaseScreen):
             actions.cancel_task(task)
         elif task is not None and item is not None:
             actions.end_agent(task, item.member)
+
+    async def action_open_file(self) -> None:
+        """Open the file under the cursor in the person's editor."""
+        if self.files.item is not None:
+            await edit_version(self.dashboard, self.files.item)
 
     def action_task_detail(self) -> None:
         if self.selected_task is not None:
