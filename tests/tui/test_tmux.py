@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,6 +17,8 @@ from typing import Any
 import pytest
 from cli.running import as_typed
 from pty_driver import Terminal
+from trees import launched_client
+from trees.git_repository import Repository
 from watchroom import Workspace
 from watchroom.agents.clients.client_traces import find_terminal
 from watchroom.agents.clients.events import ClientInfo
@@ -62,6 +65,13 @@ def test_fields_of_rows_that_name_no_pane_are_ignored(fields: Any) -> None:
     assert read_pane(["/tmp/s", "%1"]) == TmuxPane("/tmp/s", "%1")
 
 
+def wait_for(holds: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 class Server:
     """A tmux server, and a workspace in which alice works."""
 
@@ -92,10 +102,7 @@ class Server:
         """Begin a session of alice with the client in the process ``pid``. Return its path."""
         self._sessions += 1
         # A new process has the environment of tmux until it runs its program.
-        deadline = time.monotonic() + PATIENCE
-        while "TMUX_PANE" not in (self.workspace.platform.environment(pid) or {}):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_for(lambda: "TMUX_PANE" in (self.workspace.platform.environment(pid) or {}))
         info = ClientInfo("claude", pid=pid, started=self.workspace.platform.process_start(pid))
         return ClientSession(self.workspace, "alice", self.session, info).path
 
@@ -140,12 +147,9 @@ def test_the_pane_of_a_client_is_recorded_and_shown(server: Server, monkeypatch:
 
 def test_a_client_that_a_shell_runs_is_found_in_its_pane(server: Server) -> None:
     pane = server.open_pane("sh", "-c", f"{shlex.join([sys.executable, '-c', CLIENT, 'alice'])}; true")
-    children: list[int] = []
-    deadline = time.monotonic() + PATIENCE
-    while not children:
-        assert time.monotonic() < deadline
-        children = [*server.workspace.platform.children(server.process_in(pane))]
-    server.begin(children[0])
+    platform, shell = server.workspace.platform, server.process_in(pane)
+    wait_for(lambda: platform.children(shell))
+    server.begin(next(iter(platform.children(shell))))
     assert server.jump({}) == Jump("elsewhere", {"command": f"tmux -S {server.socket} attach -t {pane}"})
 
 
@@ -160,17 +164,13 @@ def test_the_command_for_another_server_shows_the_pane(server: Server) -> None:
 
 def test_a_pane_that_is_gone_is_reported(server: Server) -> None:
     pane, pid = server.start_client(STUBBORN)
-    deadline = time.monotonic() + PATIENCE
-    while "alice" not in server.tmux("capture-pane", "-p", "-t", pane):
-        assert time.monotonic() < deadline
+    wait_for(lambda: "alice" in server.tmux("capture-pane", "-p", "-t", pane))
     server.tmux("kill-pane", "-t", pane)
     # Another program in the same place is not the client.
     server.open_pane("sleep", "600")
     assert server.jump(server.inside) == Jump("gone", {"pane": pane, "process": str(pid)})
     os.kill(pid, 9)
-    deadline = time.monotonic() + PATIENCE
-    while server.jump(server.inside).key != "no_client":
-        assert time.monotonic() < deadline
+    wait_for(lambda: server.jump(server.inside).key == "no_client")
 
 
 def test_a_client_outside_of_tmux_has_no_pane(server: Server) -> None:
@@ -226,3 +226,31 @@ def test_a_key_on_the_dashboard_jumps_to_the_client(server: Server) -> None:
 
 def test_panes_are_listed_with_their_processes(server: Server) -> None:
     assert list_panes(server.socket) == {"%0": server.process_in("%0")}
+
+
+@pytest.mark.slow(8)
+def test_a_client_that_a_person_starts_in_a_pane_is_found_there(
+    server: Server, tmp_path: Path, service_allowed: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = Repository(tmp_path / "project")
+    repository.commit(a__txt="a\n")
+    program = tmp_path / "programs" / "claude"
+    program.parent.mkdir()
+    words = shlex.join([sys.executable, launched_client.__file__])
+    program.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
+    program.chmod(0o755)
+    path = f"{program.parent}:{os.environ['PATH']}"
+    runtime = os.environ["XDG_RUNTIME_DIR"]
+    started = ["env", f"PATH={path}", f"XDG_RUNTIME_DIR={runtime}", *as_typed("claude")]
+    pane = server.open_pane("-c", str(repository.folder), shlex.join(started))
+    wait_for(lambda: '"pid"' in server.tmux("capture-pane", "-p", "-t", pane))
+    event = {"hook_event_name": "SessionStart", "session_id": "one", "cwd": str(repository.folder)}
+    server.tmux("send-keys", "-t", pane, "-l", json.dumps(event))
+    server.tmux("send-keys", "-t", pane, "Enter")
+    wait_for(lambda: "[[0," in server.tmux("capture-pane", "-p", "-t", pane))
+    with Workspace.open(repository.root, create=False) as workspace:
+        session = next(row.path for row in workspace.journal.rows(0, limit=1000) if row.zone == "session")
+        trace = find_terminal(workspace, session)
+        assert trace is not None
+        assert trace.pane == TmuxPane(server.socket, pane)
+        assert jump_to_terminal(workspace, session, {}).values["command"].endswith(f" -t {pane}")
