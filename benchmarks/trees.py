@@ -16,7 +16,7 @@ from measure import Measure, middle, scratch, table
 from watchroom import Workspace
 from watchroom.features.trees.recorder import TreeRecorder
 from watchroom.features.trees.service import Holder
-from watchroom.features.trees.uses import FileWrite, ToolResult, ToolUse
+from watchroom.features.trees.uses import FileWrite, ToolEffects, ToolUse
 from watchroom.features.trees.write_rules import PassageEdit
 
 _FILES: Final = 10_000
@@ -117,7 +117,7 @@ def _edits(workspace: Workspace, folder: Path) -> Measure:
             calls.begin(holder, use, os.fspath(folder))
         path.write_text(before.replace(old, new))
         with _clock(taken):
-            calls.end(holder, use, ToolResult(original=before))
+            calls.end(holder, use, ToolEffects(original=before))
     both = [one + other for one, other in zip(taken[::2], taken[1::2], strict=True)]
     return Measure("checks before and after an edit", middle([both]) * 1e3, "ms", 25)
 

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from watchroom.platform.deferred_imports import defer_imports
-
 if TYPE_CHECKING:
     from watchroom.errors import WatchroomError
     from watchroom.features.calls.toolbox import Toolbox
@@ -26,22 +24,22 @@ __version__ = "0.3.0.dev0"
 
 _ON_DISK = ("Problem", "Toolbox", "Workspace")
 
-_find = defer_imports(
-    __name__,
-    {
-        "errors": "WatchroomError",
-        "history.verify": "Problem",
-        "model": "Json Outcome Row Zone",
-        "features.config.rows": "Agent",
-        "features.calls.toolbox": "Toolbox",
-        "workspace": "Workspace",
-    },
-)
+_HOMES = {
+    "errors": "WatchroomError",
+    "history.verify": "Problem",
+    "model": "Json Outcome Row Zone",
+    "features.config.rows": "Agent",
+    "features.calls.toolbox": "Toolbox",
+    "workspace": "Workspace",
+}
 
 
 def __getattr__(name: str) -> object:
+    # Imported on first use, because status lines import one small module of this package.
+    from watchroom.platform.deferred_imports import defer_imports
+
     if name in _ON_DISK:
         from watchroom.platform import check_platform
 
         check_platform()
-    return _find(name)
+    return defer_imports(__name__, _HOMES)(name)

@@ -32,9 +32,11 @@ from watchroom.kernel.checkout.host import CheckoutHost
 from watchroom.kernel.checkout.keeper import Keeper
 from watchroom.kernel.checkout.layout import (
     CONTROL,
+    EDITED,
     JOURNAL_NAME,
     WATCHED_FOLDERS,
     document_at,
+    place,
     watched_files,
 )
 from watchroom.kernel.checkout.location import cached_checkout, find_journal, keep_journal_address
@@ -44,7 +46,7 @@ from watchroom.kernel.commit import AppendStatistics, GroupCommit
 from watchroom.kernel.journal import BACKSTOP_SECONDS, Journal, is_server_address, open_journal
 from watchroom.kernel.journal.side_stores import SNAPSHOT_ROWS
 from watchroom.kernel.rules.row_files import CONFIG_PATH
-from watchroom.model import HUMAN_PREFIX, PEOPLE_LOST, SYSTEM, Note, Row, Write
+from watchroom.model import HUMAN_PREFIX, PEOPLE_LOST, SYSTEM, Note, Row, Write, Zone
 from watchroom.platform import Platform, detect_platform
 from watchroom.platform.deferred_imports import LazyPart
 from watchroom.platform.files import keep_from_git, make_private
@@ -417,6 +419,13 @@ class Workspace:
     def host(self) -> CheckoutHost:
         """The host: the checkout in which external edits count."""
         return self._store.host
+
+    def find_edited_file(self, zone: Zone, path: str) -> str | None:
+        """Return the absolute path of the file of ``path`` in ``zone``. None if external edits of the file do
+        not count in this checkout. Raises `JournalError`."""
+        if zone not in EDITED or not self.host.is_here():
+            return None
+        return os.path.join(self.root, *place(zone, path))
 
     def move_host(self, actor: str) -> Row:
         """Make this checkout the host, in which external edits count, as the person ``actor``

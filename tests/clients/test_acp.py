@@ -19,6 +19,7 @@ from watchroom import Workspace
 from watchroom.agents.clients.acp import AcpTranslator, describe_error
 from watchroom.agents.clients.acp_runner import AcpOptions, namespace_command, run_acp
 from watchroom.agents.clients.adapter import AcpSupport
+from watchroom.agents.clients.client_traces import find_terminal
 from watchroom.agents.clients.events import (
     CallFinished,
     ClientEvent,
@@ -29,9 +30,10 @@ from watchroom.agents.clients.events import (
     TurnEnded,
     TurnFailed,
     TurnLimited,
-    UsageReported,
+    UsageAdded,
 )
 from watchroom.agents.clients.stopping import prove_paused
+from watchroom.agents.clients.tmux_pane import TmuxPane
 from watchroom.errors import ClientDoesNotAsk, ClientNotStarted
 from watchroom.features.budgets.rows import usage_of
 from watchroom.features.overview.snapshots import read_model
@@ -522,6 +524,17 @@ def test_what_it_started_ends_with_the_runner_that_is_killed(workspace: Workspac
     assert psutil.wait_procs(children, PATIENCE)[1] == []
 
 
+async def test_the_pane_in_which_it_was_started_is_recorded(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMUX", "/tmp/s,1,0")
+    monkeypatch.setenv("TMUX_PANE", "%3")
+    await Run(workspace, tmp_path, [says("Done")]).once()
+    trace = find_terminal(workspace, PATH)
+    assert trace is not None
+    assert trace.pane == TmuxPane("/tmp/s", "%3")
+
+
 async def test_a_budget_that_is_used_up_holds_its_next_prompt(workspace: Workspace, tmp_path: Path) -> None:
     configure(workspace, "[budgets.agent]\ncost = 0.05\n")
     cost = {
@@ -561,5 +574,5 @@ def test_a_price_that_nobody_pays_is_none(amount: Json) -> None:
     translator = AcpTranslator()
     translator.translate({"sessionUpdate": "usage_update", "cost": {"amount": amount, "currency": "USD"}})
     ended = translator.end_turn({"usage": {"inputTokens": 10**400}})
-    (used,) = (event.used for event in ended if isinstance(event, UsageReported))
+    (used,) = (event.used for event in ended if isinstance(event, UsageAdded))
     assert (used.input, used.cost, used.priced_by) == (2**53, 0, "")

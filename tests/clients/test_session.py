@@ -19,7 +19,7 @@ from watchroom.agents.clients.events import (
     SessionEnded,
     TurnEnded,
     TurnFailed,
-    UsageReported,
+    UsageAdded,
 )
 from watchroom.agents.clients.session import ClientSession
 from watchroom.features.budgets.rows import UsageTotal, usage_of
@@ -56,7 +56,7 @@ def test_the_runtime_reads_every_row_of_a_client(workspace: Workspace) -> None:
     events = (
         PromptSubmitted("Go", "human:ann", "p1"),
         MessageCompleted("Well.", "Hm.", "a-model", UsageTotal(1, 2, 3, 4, 0.5, 0, "client"), "m1"),
-        UsageReported(UsageTotal(5, 6, cost=0.25, priced_by="client"), "a-model", "u1"),
+        UsageAdded(UsageTotal(5, 6, cost=0.25, priced_by="client"), "a-model", "u1"),
         CallStarted("c1", "Bash", '{"command": "ls"}'),
         CallFinished("c1", "not now", True, "rejected", "Bash", '{"command": "ls"}', "/project"),
         PlanUpdated((("Test", "in_progress"),)),
@@ -94,8 +94,8 @@ def test_told_twice_by_two_processes_is_one_row(workspace: Workspace) -> None:
     other = ClientSession(workspace, "alice", "s-1", CLAUDE, is_owner=False)
     said = MessageCompleted("Hello", used=UsageTotal(10, 2, cost=0.01, priced_by="client"), key="msg_1")
     assert one.record(said) == other.record(said)
-    other.record(UsageReported(UsageTotal(5), key="turn"))
-    one.record(UsageReported(UsageTotal(5), key="turn"))
+    other.record(UsageAdded(UsageTotal(5), key="turn"))
+    one.record(UsageAdded(UsageTotal(5), key="turn"))
     detail = StepDetail.of(one.last)
     assert (detail.input_tokens, detail.output_tokens, detail.cost) == (15, 2, 0.01)
 
@@ -160,7 +160,7 @@ def test_what_is_told_after_the_end_leaves_it_so(workspace: Workspace, outcome: 
     session = ClientSession(workspace, "alice", "s-1", CLAUDE)
     session.record(SessionEnded(outcome, "killed"))  # type: ignore[arg-type]  # each of the three
     ended = StepDetail.of(session.last)
-    session.record(UsageReported(UsageTotal(5), key="turn"))
+    session.record(UsageAdded(UsageTotal(5), key="turn"))
     after = StepDetail.of(session.last)
     assert (after.status, after.error, after.input_tokens) == (outcome, ended.error, 5)
     assert workspace.sessions.state("alice", "s-1").status == outcome

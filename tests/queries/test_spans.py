@@ -18,7 +18,7 @@ from watchroom.agents.clients.events import (
     PromptSubmitted,
     SessionEnded,
     TurnEnded,
-    UsageReported,
+    UsageAdded,
 )
 from watchroom.agents.clients.session import ClientSession
 from watchroom.features.budgets.rows import UsageTotal
@@ -139,14 +139,14 @@ def test_a_client_s_answer_is_one_span_though_its_usage_comes_later(workspace: W
         PromptSubmitted("Write"),
         MessageCompleted("I write."),
         CallStarted("c1", "Write", '{"file_path": "a"}'),
-        UsageReported(UsageTotal(10, 5, cost=0.5, priced_by="client"), "big"),
+        UsageAdded(UsageTotal(10, 5, cost=0.5, priced_by="client"), "big"),
         CallFinished("c1", "no such folder", is_error=True),
         MessageCompleted("It did not work."),
         TurnEnded(),
         PromptSubmitted("Try again"),
         MessageCompleted("Written."),
         TurnEnded(),
-        UsageReported(UsageTotal(10, 5), "big"),
+        UsageAdded(UsageTotal(10, 5), "big"),
         SessionEnded(),
     ):
         session.record(event)
@@ -174,7 +174,7 @@ def test_usage_that_is_told_after_the_call_is_of_the_answer_before_it(workspace:
         PromptSubmitted("Write"),
         CallStarted("c1", "Write", "{}"),
         CallFinished("c1", "written"),
-        UsageReported(UsageTotal(10, 5), "big"),
+        UsageAdded(UsageTotal(10, 5), "big"),
         MessageCompleted("Done.", model="big", used=UsageTotal(10, 5)),
     ):
         session.record(event)

@@ -79,8 +79,9 @@ def test_a_tree_is_added_listed_and_removed(capsys: Captured, here: Repository) 
     ]
     (folder / "new.txt").write_text("new\n")
     lines = printed(capsys, "tree", "list").splitlines()
-    assert lines[0].split() == ["name", "branch", "agents", "ahead", "behind", "changed", "state", "folder"]
-    assert lines[2].split() == ["login", "login", "-", "0", "0", "1", "ready", str(folder)]
+    head = ["name", "branch", "agents", "ahead", "behind", "changed", "conflicts", "state", "folder"]
+    assert lines[0].split() == head
+    assert lines[2].split() == ["login", "login", "-", "0", "0", "1", "-", "ready", str(folder)]
     assert "main tree" in lines[1]
     found = printed_json(capsys, "tree", "list", "--json")
     assert found["shallow"] is False
@@ -100,6 +101,25 @@ def test_a_tree_is_added_listed_and_removed(capsys: Captured, here: Repository) 
         rows = [row for row in workspace.journal.rows(0) if row.tool in (ADD_TREE, REMOVE_TREE)]
     assert [row.tool for row in rows] == [ADD_TREE, REMOVE_TREE, ADD_TREE]
     assert all(row.actor.startswith("human:") for row in rows)
+
+
+def test_conflicts_with_other_trees_are_listed(capsys: Captured, here: Repository) -> None:
+    for name in ("x", "y"):
+        printed(capsys, "tree", "add", name)
+        (here.folder.with_name("project.trees") / name / "b.txt").write_text(f"by {name}\n")
+    with Workspace.open(here.root, create=False) as workspace:
+        assert workspace.keep()
+        workspace.trees.refresh_all()
+        for _ in range(5):
+            workspace.background.flush()
+    found = printed_json(capsys, "tree", "list", "--json")["trees"]
+    listed = {
+        each["name"]: [(other["name"], other["paths"]) for other in each["conflicts"]] for each in found
+    }
+    assert listed == {"project": [], "x": [("y", ["b.txt"])], "y": [("x", ["b.txt"])]}
+    lines = printed(capsys, "tree", "list").splitlines()
+    column = lines[0].index("conflicts")
+    assert [line[column:].split("  ")[0] for line in lines[1:]] == ["-", "1 y", "1 x"]
 
 
 def test_what_is_in_the_way_is_said_with_what_to_do(capsys: Captured, here: Repository) -> None:

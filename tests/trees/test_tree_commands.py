@@ -112,6 +112,11 @@ def test_changes_are_listed_by_file_with_their_authors(capsys: Captured, worked:
     }
 
 
+def test_the_last_paths_of_agents_are_names_of_files(capsys: Captured, worked: Repository) -> None:
+    agents = printed_json(capsys, "show", ".", "agents", "--json")
+    assert [(each["agent"], each["last_path"]) for each in agents] == [("alice", "a.txt"), ("bob", "new.txt")]
+
+
 def test_edits_that_nobody_has_recorded_yet_are_listed(capsys: Captured, worked: Repository) -> None:
     worked.write("hand.txt", "x\n")
     assert "A hand.txt  external +1" in printed(capsys, "changes")

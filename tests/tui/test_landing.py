@@ -91,6 +91,14 @@ async def test_a_predicted_conflict_is_a_need_that_leads_to_the_tree(
         await user.until(lambda: not user.model.needs, "no need")
 
 
+async def test_the_footer_offers_to_remove_a_tree(kept: Workspace, fares: Path) -> None:
+    async with dashboard(kept, size=WIDE) as user:
+        await opens_trees(user)
+        assert " X " not in user.lines()[-1], "the main tree stays"
+        await user.press("down")
+        await user.until(lambda: "X remove" in user.lines()[-1], "the key")
+
+
 async def test_a_tree_lands_with_two_keys(kept: Workspace, repository: Repository, fares: Path) -> None:
     commit(fares, TEXT + "four\n")
     await asyncio.to_thread(kept.trees.refresh_all)

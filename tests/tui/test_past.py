@@ -43,7 +43,7 @@ async def test_in_the_past_every_screen_shows_that_moment_only(
     deliver(alice, "bob", "later.md")
     write(bob, "later\n", 3)
     async with past(workspace.journal, moment) as user:
-        await user.sees("◷", "1 needs you")
+        await user.sees("PAST, ", "1 needs you")
         assert user.list("activity").items[0].seq == moment
         await user.goes_to("2", "agents")
         await user.sees("as it was then")

@@ -51,7 +51,8 @@ async def test_rows_and_markers_are_gone_through_and_escape_returns_to_the_prese
         await user.sees(f"row {rows[-1].seq}", "● live")
         await user.press("comma")
         await at_row(user, rows[-2].seq)
-        await user.sees("PAST", "the past")
+        await user.sees(f"row {rows[-2].seq}: nothing can be changed")
+        assert "PAST, " in user.lines()[0]
         assert user.list("activity").items[0].seq == rows[-2].seq
         await user.press("comma", "full_stop")
         await at_row(user, rows[-2].seq)

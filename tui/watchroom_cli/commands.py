@@ -28,6 +28,7 @@ COMMANDS: Final = (
     Command("completion", "start"),
     Command("man", "start", "completion"),
     Command("show", "watch"),
+    Command("status", "watch"),
     Command("watch", "watch"),
     Command("web", "watch"),
     Command("answer", "watch"),

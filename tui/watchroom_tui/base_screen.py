@@ -90,6 +90,12 @@ class BaseScreen(WorkerScreen[None]):
         """The agent that the key for a pause pauses or resumes, None if there is none."""
         return None
 
+    def label_of(self, action: Action) -> str:
+        """Return the label of ``action`` at the cursor, for the footer."""
+        texts = self.dashboard.texts
+        agent = self.agent_to_pause if action.meaning == "pause" else None
+        return texts("footer.resume") if agent is not None and agent.is_resumable else action.label(texts)
+
     def empty_key(self, name: str) -> str:
         """Return the text key for the empty pane ``name``. Repositories have their own texts, because their
         agents register when their clients start."""

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from textual.message_pump import MessagePump
     from watchroom import Workspace
     from watchroom.features.needs.rules import NeedKind
-    from watchroom.features.overview.agents import AgentView
     from watchroom.features.overview.model import Model, Need
     from watchroom.features.overview.timeline import TimelineView
     from watchroom.kernel.journal import Journal
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from watchroom.texts import Catalogue, Language
 
     from watchroom_tui.formatters.actor_class import AgentColours
-    from watchroom_tui.keys.actions import Scope
+    from watchroom_tui.keys.actions import Action, Scope
     from watchroom_tui.worker.process import WorkerProcess
 
 Severity: TypeAlias = Literal["information", "warning", "error"]
@@ -265,8 +264,7 @@ class ScreenInFront(Protocol):
     @property
     def current_need(self) -> Need | None: ...
 
-    @property
-    def agent_to_pause(self) -> AgentView | None: ...
+    def label_of(self, action: Action) -> str: ...
 
     def go_to(self, target: Target) -> None: ...
 

@@ -16,18 +16,20 @@ from watchroom.agents.clients import client_program
 from watchroom.model import Json
 from watchroom.platform import detect_platform
 from watchroom.serving.service.service import Service
+from watchroom_cli.plain.status_text import describe_status
 
 from reliability.fuzzing.async_target import AsyncTarget
 from reliability.fuzzing.mutation import HOSTILE, NUMBERS, mutated, mutated_json, some_text, to_bytes
 from reliability.fuzzing.oracle import require
 
-_PATHS: Final = ("/hook", "/hook", "/hook", "/mcp", "/use", "/status", "/http", "/nowhere", "/")
+_PATHS: Final = ("/hook", "/hook", "/hook", "/mcp", "/use", "/status", "/line", "/http", "/nowhere", "/")
 _METHODS: Final = ("POST", "POST", "GET", "PUT", "OPTIONS")
 _FIELDS: Final = (
     *(("agent", "alice"), ("agent", "bob"), ("agent", "nobody"), ("client", "claude"), ("client", "codex")),
     *(("client", "x"), ("strict", "1"), ("form", "status"), ("age", "0.5"), ("age", "nan"), ("age", "-1e9")),
     *(("entry", "cli"), ("toolsets", "collab"), ("toolsets", "x,y"), ("ask", "collab_write"), ("port", "0")),
     *(("port", "99999999"), ("version", "0.0.1"), ("protocol", "0"), ("root", "relative"), ("root", "/proc")),
+    *(("place", "relative"), ("place", "/proc"), ("place", "/" + "x" * 5000), ("language", "zh")),
 )
 _EVENT: Final[dict[str, Json]] = {
     "hook_event_name": "PreToolUse",
@@ -95,7 +97,9 @@ class ServiceRequests(AsyncTarget):
         self._folder = tempfile.mkdtemp(prefix="wr", dir="/tmp")
         os.environ["XDG_RUNTIME_DIR"] = self._folder
         serving = asyncio.Event()
-        self._service = Service(detect_platform(), client_program.VERSION, lambda _: None, serving.set)
+        self._service = Service(
+            detect_platform(), client_program.VERSION, lambda _: None, describe_status, serving.set
+        )
         self._running = asyncio.ensure_future(self._service.run())
         await serving.wait()
 
@@ -107,7 +111,12 @@ class ServiceRequests(AsyncTarget):
     def generate(self, chance: Random) -> bytes:
         fields = [*chance.sample(_FIELDS, chance.randint(0, 5))]
         if chance.random() < 0.8:
-            fields += [("root", self.workspace.root), ("agent", "alice"), ("client", "claude")]
+            fields += [
+                ("root", self.workspace.root),
+                ("place", self.workspace.root),
+                ("agent", "alice"),
+                ("client", "claude"),
+            ]
         if chance.random() < 0.1:
             fields.append((some_text(chance), some_text(chance)))
         body = to_bytes(mutated_json({**_EVENT, "hook_event_name": chance.choice(_NAMES)}, chance, _LEAVES))

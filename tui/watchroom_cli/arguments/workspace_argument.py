@@ -10,8 +10,8 @@ from argparse import OPTIONAL, Action, ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from watchroom.features.trees.place import RepositoryPlace, find_repository, repository_at, workspace_root
-from watchroom.kernel.checkout.location import is_workspace
+from watchroom.features.trees import place
+from watchroom.features.trees.place import RepositoryPlace, find_repository, workspace_at, workspace_root
 from watchroom.kernel.journal import is_server_address
 from watchroom.texts import Catalogue
 
@@ -68,32 +68,14 @@ def absolute_workspace(value: str) -> str:
     return value if is_server_address(value) else os.path.abspath(value)
 
 
-def workspace_at(folder: str) -> str | None:
-    """Return the workspace in ``folder``. It can be a workspace's folder, or a working tree or git folder of
-    a repository with a workspace. None for other folders."""
-    if is_workspace(folder):
-        return folder
-    place = repository_at(folder)
-    root = workspace_root(place.common) if place is not None else ""
-    return root if root and is_workspace(root) else None
-
-
 def find_workspace() -> str | None:
-    """Return the nearest workspace around the working directory, None if there is none.
-
-    A workspace is found in its own folder, in the working trees of its repository, and in folders below.
-    """
+    """Return the nearest workspace around the working directory, None if there is none."""
     try:
         folder = os.getcwd()
     except OSError:
         # The folder was removed, or cannot be read.
         return None
-    while (found := workspace_at(folder)) is None:
-        above = os.path.dirname(folder)
-        if above == folder:
-            return None
-        folder = above
-    return found
+    return place.find_workspace(folder)
 
 
 def find_working_repository() -> RepositoryPlace | None:
@@ -106,5 +88,5 @@ def find_working_repository() -> RepositoryPlace | None:
 
 
 def _future_workspace() -> str | None:
-    place = find_working_repository()
-    return workspace_root(place.common) if place is not None else None
+    repository = find_working_repository()
+    return workspace_root(repository.common) if repository is not None else None

@@ -61,6 +61,7 @@ def _run(language: Language, texts: Catalogue) -> int:
         from watchroom.platform import detect_platform
         from watchroom.serving.service.service import Service
 
+        from watchroom_cli.plain.status_text import describe_status
         from watchroom_cli.publication import deliver_later
 
     log = Path(client_program.make_runtime_folder(), "service.log")
@@ -71,7 +72,9 @@ def _run(language: Language, texts: Catalogue) -> int:
     deliver = partial(deliver_later, language=language)
 
     async def serve() -> bool:
-        service = Service(detect_platform(), __version__, deliver, partial(_leave_output, texts))
+        service = Service(
+            detect_platform(), __version__, deliver, describe_status, partial(_leave_output, texts)
+        )
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, service.stop)
         return await service.run()

@@ -146,6 +146,7 @@ def _tree_as_entry(tree: TreeListing, texts: Catalogue) -> dict[str, Json]:
         "ahead": standing.ahead if standing else None,
         "behind": standing.behind if standing else None,
         "changed": tree.changed,
+        "conflicts": ", ".join(f"{len(each.paths)} {each.name}" for each in tree.conflicts),
         "state": ", ".join(words) or texts("cli.tree.state.ready"),
         "folder": tree.place.folder,
     }
@@ -165,6 +166,9 @@ def _tree_as_json(tree: TreeListing) -> dict[str, Json]:
         "ahead": standing.ahead if standing else None,
         "behind": standing.behind if standing else None,
         "changed": tree.changed,
+        "conflicts": [
+            {"name": each.name, "tree": each.id, "paths": [*each.paths]} for each in tree.conflicts
+        ],
         "state": [*tree.words],
         "first_port": ports.first if ports else None,
         "ports": ports.size if ports else 0,

@@ -35,7 +35,7 @@ def _agents(model: Model, texts: Catalogue, time: FormatTime) -> Table:
             "status": _status(each.status(now), is_lost=each.status(now) == "lost"),
             "resets": _reset(each, time),
             "last_tool": _last_tool(each),
-            "last_path": _last_path(each),
+            "last_path": _last_path(each, has_trees=len(model.trees) > 1),
             "ago": format_age(each.last.time, now) if each.last else "",
             "rows": each.rows,
             "refused": each.refused,
@@ -58,9 +58,14 @@ def _last_tool(view: AgentView) -> str:
     return call.tool if call else view.last.tool if view.last else ""
 
 
-def _last_path(view: AgentView) -> str:
-    call = client_call(view.last) if view.last else None
-    return call.about if call else view.last.path if view.last else ""
+def _last_path(view: AgentView, *, has_trees: bool) -> str:
+    """Return the subject of the agent's newest operation. ``has_trees``: see `labels.file_name`."""
+    row = view.last
+    if row is None:
+        return ""
+    if row.zone == "repo":
+        return labels.file_name(row.zone, row.path, has_trees=has_trees)
+    return row.message if row.zone == "command" else labels.path_of(row)
 
 
 def _needs(model: Model, texts: Catalogue, time: FormatTime) -> Table:

@@ -27,12 +27,11 @@ from watchroom_tui.formatters.columns import fit
 from watchroom_tui.formatters.labels import MOST_NAMED, SUBJECT_WIDTH, reset_time
 from watchroom_tui.formatters.task_tree import below
 from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.services.agent_terminal import jump_to_terminal
 from watchroom_tui.services.change_comments import ChangeComments
-from watchroom_tui.terminal.tmux import TmuxPane, find_pane, is_in_server, select_pane
 
 if TYPE_CHECKING:
     from watchroom.features.trees.reads import TreeState
-    from watchroom.workspace import Workspace
 
 
 class AgentActions:
@@ -225,31 +224,18 @@ class AgentActions:
         await commit_agent(app, state.tree, agents, agent)
 
     async def _show_terminal(self, agent: str) -> None:
-        """Select the tmux pane of the client of ``agent``, or show why no pane was found."""
-        app, name = self._app, sanitize(agent)
-        view = app.model.agent(agent)
+        """Show the terminal of the client of ``agent``, or the reason why it cannot be shown."""
+        app, view = self._app, self._app.model.agent(agent)
         workspace = await app.wait_for_workspace()
         if workspace is None:
             app.explain_read_only()
-        elif view is None or view.session is None:
-            app.show_message(app.texts("terminal.no_client", agent=name), "warning")
-        else:
-            environment = await asyncio.to_thread(_read_environment, workspace, view.session.path)
-            pane = None if environment is None else find_pane(environment)
-            if pane is None:
-                key = "terminal.no_client" if environment is None else "terminal.no_tmux"
-                app.show_message(app.texts(key, agent=name), "warning")
-            else:
-                await self._select(pane, name)
-
-    async def _select(self, pane: TmuxPane, name: str) -> None:
-        app = self._app
-        reason = await asyncio.to_thread(select_pane, pane, os.environ)
-        if reason is not None:
-            app.show_message(app.texts("terminal.failed", agent=name, reason=sanitize(reason)), "error")
-        elif not is_in_server(pane, os.environ):
-            command = sanitize(f"tmux -S {pane.socket} attach")
-            app.show_message(app.texts("terminal.elsewhere", agent=name, command=command))
+            return
+        session = view.session.path if view is not None and view.session is not None else ""
+        found = await asyncio.to_thread(jump_to_terminal, workspace, session, os.environ)
+        values = {name: sanitize(each) for name, each in found.values.items()}
+        text = app.texts(f"terminal.{found.key}", agent=sanitize(agent), **values) if found.key else ""
+        if text:
+            app.show_message(text, "warning")
 
 
 def _read_trees(journal: Journal) -> list[TreeState]:
@@ -257,14 +243,3 @@ def _read_trees(journal: Journal) -> list[TreeState]:
     from watchroom.features.trees.reads import TreeReader
 
     return TreeReader(journal).describe_trees()
-
-
-def _read_environment(workspace: Workspace, session: str) -> dict[str, str] | None:
-    """Return the environment of the client of ``session``, or None if the client does not run on this
-    machine."""
-    from watchroom.agents.clients.client_traces import find_process
-
-    process = find_process(workspace, session)
-    if process is None or not process.is_alive:
-        return None
-    return workspace.platform.environment(process.pid)

@@ -1,4 +1,8 @@
-"""Open a file in the editor of the person, in the terminal of the dashboard or in a separate window."""
+"""Open a file in the editor of the person, in the terminal of the dashboard or in a separate window.
+
+Files are found by their rows. A file that is not on this machine is not opened, nor a file whose edits would
+not count.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,9 @@ import subprocess
 from typing import Final
 
 from textual.app import SuspendNotSupported
+from watchroom.features.overview.client_files import ClientFile
+from watchroom.features.trees.rows import REPO, split_repo_path
+from watchroom.model import Row
 
 from watchroom_tui.context import Dashboard
 from watchroom_tui.presentation.sanitize import sanitize
@@ -23,6 +30,35 @@ _WITH_WINDOWS: Final = (
 )
 """Editors that open a window. All other editors run in the terminal."""
 _DETACH: Final = 'exec "$@" < /dev/null > /dev/null 2>&1 &'
+
+
+async def edit_version(app: Dashboard, row: Row) -> None:
+    """Open the file whose version is ``row``, or show why it cannot be opened."""
+    if row.zone in (REPO, "file"):
+        model = app.model
+        folders = {each.id: each.folder for each in (model.trees if row.zone == REPO else model.tasks)}
+        owner, name = split_repo_path(row.path)
+        await _edit_present(app, os.path.join(folders.get(owner, ""), name), name)
+    elif (workspace := await app.wait_for_workspace()) is None:
+        app.explain_read_only()
+    else:
+        found = await asyncio.to_thread(workspace.find_edited_file, row.zone, row.path)
+        await _edit_present(app, found, row.path)
+
+
+async def edit_client_file(app: Dashboard, file: ClientFile) -> None:
+    """Open ``file``, or show why it cannot be opened."""
+    await _edit_present(app, os.path.join(file.folder, file.path), file.path)
+
+
+async def _edit_present(app: Dashboard, path: str | None, name: str) -> None:
+    """Open the file at ``path``, None if it cannot be edited here. ``name``: its name for messages."""
+    if path is None:
+        app.show_message(app.texts("changes.not_edited", path=sanitize(name)), "warning")
+    elif not os.path.isabs(path) or not await asyncio.to_thread(os.path.isfile, path):
+        app.show_message(app.texts("changes.not_here", path=sanitize(path)), "warning")
+    else:
+        await edit_file(app, path)
 
 
 async def edit_file(app: Dashboard, path: str) -> None:

@@ -3,10 +3,16 @@ process."""
 
 from __future__ import annotations
 
+import errno
+import os
+import shlex
+import stat
 import subprocess
 import time
-from collections.abc import Mapping
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from watchroom.agents.clients.tmux_pane import TmuxPane, find_pane
 
 _RECENT_SECONDS: Final = 2
 """Seconds within which typing counts as recent. The check adds one second, because tmux reports complete
@@ -33,35 +39,58 @@ def has_recent_typing(environ: Mapping[str, str]) -> bool:
     return any(time.time() - each < _RECENT_SECONDS + 1 for each in times)
 
 
-class TmuxPane(NamedTuple):
-    """A pane: the ``socket`` of its server, and its ``id`` on the server, such as ``%3``."""
-
-    socket: str
-    id: str
+class TmuxError(Exception):
+    """tmux does not answer, or refuses a command. The text has the reason."""
 
 
-def find_pane(environ: Mapping[str, str]) -> TmuxPane | None:
-    """Return the pane in which a process with the environment ``environ`` was started, None if it was started
-    outside of tmux."""
-    socket, pane = environ.get("TMUX", "").partition(",")[0], environ.get("TMUX_PANE", "")
-    is_pane = pane.startswith("%") and pane[1:].isdigit()
-    return TmuxPane(socket, pane) if socket and is_pane else None
+def find_server(environ: Mapping[str, str]) -> str:
+    """Return the socket of the server in which a process with the environment ``environ`` runs, empty outside
+    of tmux."""
+    pane = find_pane(environ)
+    return pane.socket if pane is not None else ""
 
 
-def is_in_server(pane: TmuxPane, environ: Mapping[str, str]) -> bool:
-    """Return whether a process with the environment ``environ`` runs in the server of ``pane``."""
-    return environ.get("TMUX", "").partition(",")[0] == pane.socket
+def list_panes(socket: str) -> dict[str, int]:
+    """Return the panes of the server at ``socket``, each with the process that it runs. Panes whose process
+    has ended are left out. Raises `TmuxError`, OSError."""
+    lines = _ask(socket, ("list-panes", "-a", "-F", "#{pane_id} #{pane_pid} #{pane_dead}")).splitlines()
+    panes = (line.split() for line in lines)
+    return {pane[0]: int(pane[1]) for pane in panes if len(pane) == 3 and pane[2] == "0"}
 
 
-def select_pane(pane: TmuxPane, environ: Mapping[str, str]) -> str | None:
-    """Select ``pane`` in its session, and show it in the terminal of this process if both are in the same
-    server. Return the reason of a failure, None on success."""
-    command = ["tmux", "-S", pane.socket, "select-window", "-t", pane.id, ";", "select-pane", "-t", pane.id]
-    if is_in_server(pane, environ):
-        # The pane may be in another session.
-        command += [";", "switch-client", "-t", pane.id]
+def find_running_pane(panes: Mapping[str, int], ancestors: Iterable[int]) -> str | None:
+    """Return the pane of ``panes`` (see `list_panes`) in which a process runs, None if it is in none of them.
+
+    ``ancestors``: the process and its ancestors, nearest first.
+    """
+    by_process = {process: pane for pane, process in panes.items()}
+    return next((by_process[each] for each in ancestors if each in by_process), None)
+
+
+def show_pane(pane: TmuxPane) -> None:
+    """Show ``pane`` in the terminal of this process, which runs in the same server. Raises `TmuxError`,
+    OSError."""
+    # The pane may be in another session.
+    words = [("select-window",), (";", "select-pane"), (";", "switch-client")]
+    _ask(pane.socket, [part for each in words for part in (*each, "-t", pane.id)])
+
+
+def attach_command(pane: TmuxPane) -> str:
+    """Return the command line that shows ``pane`` in a terminal outside of its server."""
+    return shlex.join(["tmux", "-S", pane.socket, "attach", "-t", pane.id])
+
+
+def _ask(socket: str, words: Sequence[str]) -> str:
+    """Return the output of the command ``words`` of the server at ``socket``. Raises `TmuxError`, OSError."""
+    found = os.stat(socket)
+    if not stat.S_ISSOCK(found.st_mode) or found.st_uid != os.getuid():
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), socket)
     try:
-        done = subprocess.run(command, capture_output=True, timeout=_ANSWER_SECONDS, check=False)
-    except (OSError, subprocess.SubprocessError) as error:
-        return str(error)
-    return done.stderr.decode("utf-8", "replace").strip() if done.returncode else None
+        done = subprocess.run(
+            ["tmux", "-S", socket, *words], capture_output=True, timeout=_ANSWER_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise TmuxError(str(error)) from error
+    if done.returncode:
+        raise TmuxError(done.stderr.decode("utf-8", "replace").strip())
+    return done.stdout.decode("utf-8", "replace")

@@ -124,7 +124,7 @@ class Header(LineWidget):
             start.append(Span(f"● {texts('header.live' if self._may_act else 'header.view')}", "ok"))
             clock = Span(f" {local_clock(now)}", "ok")
         else:
-            start.append(self._moment(width - width_of(start), now))
+            start = self._with_moment(start, width, now)
         if self._progress < 1:
             done = int(self._progress * 10)
             bar = f"  {'▰' * done}{'▱' * (10 - done)} {texts('header.reading')}"
@@ -164,17 +164,20 @@ class Header(LineWidget):
             return []
         return [Span(f"{texts_of(self)('header.cost', cost=cost_text(used))}  ", "dim")]
 
-    def _moment(self, width: int, now: int) -> Span:
-        """Return the time of the past moment, as precisely as it fits."""
-        texts = texts_of(self)
-        times = (
-            f"{local_time(now)} {utc_offset(now)}",
-            zoned_time(now),
-            zoned_time(now, "minutes"),
-            local_clock(now),
-        )
-        variants = [f"◷ {texts('header.past', time=each)}" for each in times]
-        return Span(next((each for each in variants if cell_len(each) <= width), variants[-1]), "warning")
+    def _with_moment(self, start: list[Span], width: int, now: int) -> list[Span]:
+        """Return ``start`` with the past moment, as precisely as it fits. That nothing can be changed takes
+        precedence over the name of the workspace."""
+        texts, clock, row = texts_of(self), local_clock(now), f"{self._model.seq:,}"
+        times = (f"{local_time(now)} {utc_offset(now)}", zoned_time(now, "minutes"), clock, clock[:5])
+        sentences = [(start, texts("header.past", time=each, row=row)) for each in times]
+        variants = [
+            *sentences,
+            (start[:1], sentences[-1][1]),
+            (start, texts("header.past_row", time=clock, row=row)),
+            (start, texts("header.past_time", time=clock)),
+        ]
+        lines = [[*before, Span(f" {text} ", "past")] for before, text in variants]
+        return next((each for each in lines if width_of(each) <= width), lines[-1])
 
     def _rights(self) -> list[Line]:
         """Return the variants of the right part, longest first."""
@@ -423,11 +426,8 @@ class Footer(LineWidget):
         return [self._entry(action) for action in (*ours, *shared, *back)]
 
     def _entry(self, action: Action) -> _Entry:
-        texts, label = texts_of(self), action.label(texts_of(self))
-        if action.meaning == "pause":
-            front = dashboard_of(self).base_screen
-            agent = front.agent_to_pause if front is not None else None
-            label = texts("footer.resume") if agent is not None and agent.is_resumable else label
+        front = dashboard_of(self).base_screen
+        label = front.label_of(action) if front is not None else action.label(texts_of(self))
         return _Entry(shown_pair(action, keymap_of(self)), label, action.target)
 
     def _scopes(self) -> list[str]:

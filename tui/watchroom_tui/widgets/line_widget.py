@@ -35,6 +35,7 @@ STYLE_NAMES: Final = (
         "cursor-idle",
         "flash",
         "number",
+        "past",
     ),
     *("em", "strike", "code", "block", "link", "target", "html", "quote", "quote-bar", "rule", "bullet"),
     *("heading", "heading-3", "heading-4", "heading-6", "match", "match-here"),

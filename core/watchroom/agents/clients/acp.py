@@ -18,7 +18,7 @@ from watchroom.agents.clients.events import (
     PlanStatus,
     PlanUpdated,
     TextStreamed,
-    UsageReported,
+    UsageAdded,
 )
 from watchroom.agents.clients.json_fields import amount_of, count_of, object_of, text_of
 from watchroom.algorithms.merge import unified_diff
@@ -116,7 +116,7 @@ class AcpTranslator:
             priced_by="client" if self._has_cost else "",
         )
         if used.tokens or used.cost:
-            events.append(UsageReported(used, self._model))
+            events.append(UsageAdded(used, self._model))
         else:
             events.extend(_usage_of_models(response))
         return events
@@ -190,7 +190,7 @@ def _usage_of_models(response: Fields) -> list[ClientEvent]:
         counts = object_of(each, "token_count")
         used = UsageTotal(count_of(counts, "input_tokens"), count_of(counts, "output_tokens"))
         if used.tokens:
-            reported.append(UsageReported(used, text_of(each, "model")))
+            reported.append(UsageAdded(used, text_of(each, "model")))
     return reported
 
 

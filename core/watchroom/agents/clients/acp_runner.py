@@ -247,7 +247,15 @@ class _AcpRun:
             reason = validation.escape_unstorable(self._errors.strip() or str(error) or type(error).__name__)
             raise ClientNotStarted(command=" ".join(self._support.command), reason=reason) from error
         about = said.agent_info
-        info = ClientInfo(self._client, about.version if about else "", self._options.cwd, attachment="run")
+        pid = self._process.pid
+        info = ClientInfo(
+            self._client,
+            about.version if about else "",
+            self._options.cwd,
+            attachment="run",
+            pid=pid,
+            started=self._workspace.platform.process_start(pid),
+        )
         own_id = session_id_of(self._session_id)
         if self._options.continues:
             # If this process dies, readers find the command in the lease.

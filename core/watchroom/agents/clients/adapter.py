@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from watchroom.agents.clients.events import ClientEvent
 from watchroom.agents.clients.hook_answers import AFTER, BEFORE, PERMISSION, PROMPT, START, HookAnswer
-from watchroom.features.trees.uses import NewText, ToolResult, ToolUse
+from watchroom.features.trees.uses import NewText, ToolEffects, ToolUse
 from watchroom.model import Json
 
 Event: TypeAlias = Mapping[str, Json]
@@ -99,7 +99,7 @@ class HookSupport(NamedTuple):
     find_transcript: Callable[[Event], str]
     resume_turn: Callable[[str], HookAnswer]
     describe_use: Callable[[Event], ToolUse]
-    describe_result: Callable[[Event], ToolResult]
+    describe_result: Callable[[Event], ToolEffects]
     waits_when_idle: bool = False
     takes_arguments: bool = False
     replace_texts: Callable[[Event, Sequence[NewText]], Mapping[str, Json]] = lambda event, texts: {}

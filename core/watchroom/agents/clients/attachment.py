@@ -38,7 +38,7 @@ from watchroom.agents.clients.events import (
     TurnEnded,
     TurnFailed,
     TurnLimited,
-    UsageReported,
+    UsageAdded,
 )
 from watchroom.agents.clients.hook_answers import (
     AFTER,
@@ -425,9 +425,7 @@ class Attachment:
                 continue
             if isinstance(event, CallFinished):
                 event = await self.calls.settle(session, event)
-            added = (
-                self._usage.find_increase(session.path, event) if isinstance(event, UsageReported) else event
-            )
+            added = self._usage.find_increase(session.path, event) if isinstance(event, UsageAdded) else event
             if added is not None:
                 await self.record(session, added)
         return any(not isinstance(event, TurnFailed) for event in reported)
@@ -460,7 +458,7 @@ class Attachment:
             if isinstance(reported, SessionEnded) and await run_in_thread(lambda: session.status) in ENDED:
                 # The process that stopped the client has already recorded the end.
                 continue
-            if isinstance(reported, UsageReported) and reported.key:
+            if isinstance(reported, UsageAdded) and reported.key:
                 # A call ends between two requests of a turn. If both have equal usage, it is counted twice.
                 calls = await run_in_thread(lambda: session.call_count)
                 await self.record(session, reported._replace(key=f"{reported.key} {calls}"))

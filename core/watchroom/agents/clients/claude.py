@@ -34,7 +34,7 @@ from watchroom.agents.clients.events import (
     TextStreamed,
     TurnEnded,
     TurnFailed,
-    UsageReported,
+    UsageAdded,
 )
 from watchroom.agents.clients.hook_answers import HOLDING, STOP, STOP_FAILURE, HookAnswer
 from watchroom.agents.clients.json_fields import (
@@ -48,7 +48,7 @@ from watchroom.agents.clients.json_fields import (
 from watchroom.features.budgets.rows import UsageTotal
 from watchroom.features.sessions.limits import is_limit
 from watchroom.features.sessions.rows import OWN_TOOLS
-from watchroom.features.trees.uses import NOTHING, FileWrite, NewText, ToolResult, ToolUse
+from watchroom.features.trees.uses import NOTHING, FileWrite, NewText, ToolEffects, ToolUse
 from watchroom.features.trees.write_rules import PassageEdit, WholeText
 from watchroom.model import Json
 
@@ -143,7 +143,7 @@ def _usage_events(message: Mapping[str, Json]) -> Iterator[ClientEvent]:
         count_of(usage, "cache_creation_input_tokens"),
     )
     if used.tokens and key:
-        yield UsageReported(used, text_of(message, "model"), key)
+        yield UsageAdded(used, text_of(message, "model"), key)
 
 
 def _results(message: Mapping[str, Json]) -> Iterator[ClientEvent]:
@@ -187,10 +187,10 @@ def describe_use(event: Event) -> ToolUse:
     return ToolUse("command", command=text_of(given, "command") if tool == "Bash" else "")
 
 
-def describe_result(event: Event) -> ToolResult:
+def describe_result(event: Event) -> ToolEffects:
     """Return the actual effects of the call of ``event``."""
     if text_of(event, "hook_event_name") == "PostToolUseFailure":
-        return ToolResult(is_failed=True)
+        return ToolEffects(is_failed=True)
     response = object_of(event, "tool_response")
     original = response.get("originalFile")
     read = object_of(response, "file")
@@ -198,7 +198,7 @@ def describe_result(event: Event) -> ToolResult:
     start, count = count_of(read, "startLine"), count_of(read, "numLines")
     if count < count_of(read, "totalLines"):
         lines = (max(0, start - 1), max(0, start - 1) + count)
-    return ToolResult(
+    return ToolEffects(
         text=text if isinstance(text, str) else None,
         lines=lines,
         original=original if isinstance(original, str) else None,

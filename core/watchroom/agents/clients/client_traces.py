@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from platform import node
 from typing import Final, NamedTuple
@@ -24,6 +24,7 @@ from watchroom import validation
 from watchroom.agents.clients.client_program import service_process
 from watchroom.agents.clients.configuration import AGENT_VARIABLE, is_unnamed, parse_mark
 from watchroom.agents.clients.processes import ClientProcess
+from watchroom.agents.clients.tmux_pane import TmuxPane, find_pane, read_pane
 from watchroom.features.sessions.rows import ATTACHMENT
 from watchroom.model import CONTINUE, Json, Row
 from watchroom.platform import Platform, ProcessInfo
@@ -42,6 +43,7 @@ _NAMESPACE: Final = "namespace"
 _CONTROL_GROUP: Final = "control_group"
 _SESSION: Final = "process_session"
 _PLACE: Final = "place"
+_TMUX: Final = "tmux"
 _UNTIL: Final = "until"
 _MAX_SEEN: Final = 1000
 """Maximum number of descendants of a client that are kept."""
@@ -65,6 +67,7 @@ class ClientTrace(NamedTuple):
     - ``machine``, ``boot``, ``namespace``: the place where it runs
     - ``control_group``, ``place``: checksums of its control group and of its terminal
     - ``session``: its process session
+    - ``pane``: the tmux pane in which it was started, None if unknown
     """
 
     pid: int
@@ -75,6 +78,7 @@ class ClientTrace(NamedTuple):
     control_group: str = ""
     place: str = ""
     session: int = 0
+    pane: TmuxPane | None = None
 
 
 class Leftover(NamedTuple):
@@ -93,6 +97,8 @@ def describe_process(platform: Platform, pid: int, started: float) -> dict[str, 
         session = os.getsid(pid)
     except OSError:
         session = 0
+    environment = platform.environment(pid) or {}
+    pane = find_pane(environment)
     return {
         PID: pid,
         STARTED: started,
@@ -100,8 +106,9 @@ def describe_process(platform: Platform, pid: int, started: float) -> dict[str, 
         _BOOT: platform.boot_id(),
         _NAMESPACE: scope.namespace,
         _CONTROL_GROUP: _checksum(scope.control_group),
-        _PLACE: _place_of(platform.environment(pid) or {}),
+        _PLACE: _place_of(environment),
         _SESSION: session,
+        **({_TMUX: pane.fields} if pane is not None else {}),
     }
 
 
@@ -116,17 +123,29 @@ def _checksum(text: str) -> str:
 def find_trace(workspace: Workspace, path: str) -> ClientTrace | None:
     """Return the process of the attached client of the session at ``path``, as recorded in rows of
     ``workspace``; None if unknown."""
+    traces = _list_traces(workspace, path)
+    return next((trace for attachment, trace in traces if attachment == "attached"), None)
+
+
+def find_terminal(workspace: Workspace, path: str) -> ClientTrace | None:
+    """Return the process of the client of the session at ``path``, whoever started it; None if unknown."""
+    return next((trace for _, trace in _list_traces(workspace, path)), None)
+
+
+def _list_traces(workspace: Workspace, path: str) -> Iterator[tuple[Json, ClientTrace]]:
+    """Yield the client's processes as recorded in rows, the newest first, each with its attachment."""
     agent, journal = path.partition("/")[0], workspace.journal
     rows = (journal.last_note("session", path, agent, CONTINUE), journal.version("session", path, 1))
     for row in rows:
         detail: Mapping[str, Json] = row.detail if row is not None else {}
         pid, started, session = detail.get(PID), detail.get(STARTED), detail.get(_SESSION)
-        if detail.get(ATTACHMENT) == "attached" and isinstance(pid, int) and isinstance(started, int | float):
+        if isinstance(pid, int) and isinstance(started, int | float):
             names = (_MACHINE, _BOOT, _NAMESPACE, _CONTROL_GROUP, _PLACE)
             machine, boot, namespace, group, place = (str(detail.get(name) or "") for name in names)
             own = session if isinstance(session, int) else 0
-            return ClientTrace(pid, float(started), machine, boot, namespace, group, place, own)
-    return None
+            pane = read_pane(detail.get(_TMUX))
+            trace = ClientTrace(pid, float(started), machine, boot, namespace, group, place, own, pane)
+            yield detail.get(ATTACHMENT), trace
 
 
 def find_process(workspace: Workspace, path: str) -> ClientProcess | None:

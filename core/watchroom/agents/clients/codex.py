@@ -32,7 +32,7 @@ from watchroom.agents.clients.events import (
     SessionEnded,
     TurnEnded,
     TurnFailed,
-    UsageReported,
+    UsageAdded,
 )
 from watchroom.agents.clients.hook_answers import block
 from watchroom.agents.clients.json_fields import count_of, dump, object_of, text_of
@@ -41,7 +41,7 @@ from watchroom.features.budgets.rows import UsageTotal
 from watchroom.features.sessions.limits import is_limit
 from watchroom.features.sessions.rows import OWN_TOOLS
 from watchroom.features.trees.patches import find_shell_patch
-from watchroom.features.trees.uses import NOTHING, NewText, ToolResult, ToolUse
+from watchroom.features.trees.uses import NOTHING, NewText, ToolEffects, ToolUse
 from watchroom.model import Json
 
 _PATCH_TOOL: Final = "apply_patch"
@@ -111,10 +111,10 @@ def _replace_texts(event: Event, texts: Sequence[NewText]) -> Mapping[str, Json]
     return {**given, name: replace_patch_texts(event, text_of(given, name), texts)}
 
 
-def describe_result(event: Event) -> ToolResult:
+def describe_result(event: Event) -> ToolEffects:
     """Return the actual effects of the call of ``event``. Codex does not report calls that failed before they
     began."""
-    return ToolResult()
+    return ToolEffects()
 
 
 def _usage_events(event: Event) -> tuple[ClientEvent, ...]:
@@ -124,7 +124,7 @@ def _usage_events(event: Event) -> tuple[ClientEvent, ...]:
     used = UsageTotal(uncached, count_of(usage, "output_tokens"), cached, written)
     if not used.tokens:
         return ()
-    return (UsageReported(used, text_of(event, "model"), _request_key(event, used)),)
+    return (UsageAdded(used, text_of(event, "model"), _request_key(event, used)),)
 
 
 def _request_key(event: Event, used: UsageTotal) -> str:

@@ -90,7 +90,7 @@ class PlanUpdated(NamedTuple):
     entries: tuple[tuple[str, PlanStatus], ...]
 
 
-class UsageReported(NamedTuple):
+class UsageAdded(NamedTuple):
     """Usage of ``model`` that the client reports separately from messages. It is added to earlier usage."""
 
     used: UsageTotal
@@ -154,7 +154,7 @@ ClientEvent: TypeAlias = (
     | CallStarted
     | CallFinished
     | PlanUpdated
-    | UsageReported
+    | UsageAdded
     | TurnEnded
     | TurnFailed
     | TurnLimited

@@ -28,7 +28,7 @@ from watchroom.agents.clients.events import ClientEvent
 from watchroom.agents.clients.hook_answers import PERMISSION, STOP_FAILURE, block
 from watchroom.agents.clients.json_fields import merge_configuration, object_of, text_of
 from watchroom.agents.clients.patch_calls import list_patch_writes, replace_patch_texts
-from watchroom.features.trees.uses import NOTHING, NewText, ToolResult, ToolUse
+from watchroom.features.trees.uses import NOTHING, NewText, ToolEffects, ToolUse
 from watchroom.model import Json
 
 _CONTENT: Final = "OPENCODE_CONFIG_CONTENT"
@@ -248,7 +248,7 @@ def _describe_use(event: Event) -> ToolUse:
     return ToolUse("write", writes, takes_texts=True) if writes else NOTHING
 
 
-def _describe_result(event: Event) -> ToolResult:
+def _describe_result(event: Event) -> ToolEffects:
     """Return the actual effects of the call of ``event``. A read returns a text with numbered lines."""
     result = claude.describe_result(event)
     if text_of(event, "tool_name") != "Read" or result.is_failed:

@@ -33,7 +33,7 @@ from watchroom.agents.clients.events import (
     TurnEnded,
     TurnFailed,
     TurnLimited,
-    UsageReported,
+    UsageAdded,
 )
 from watchroom.errors import SessionExists, SessionTaken
 from watchroom.features.budgets.rows import PARENT, SHARED_ID, USED, UsageRecord, usage_detail
@@ -227,7 +227,7 @@ class ClientSession:
         if isinstance(event, PlanUpdated):
             entries: list[Json] = [{"text": _bounded(text), "status": at} for text, at in event.entries]
             return self._write(({"type": "plan_changed", "entries": entries},))
-        if isinstance(event, UsageReported):
+        if isinstance(event, UsageAdded):
             used = UsageRecord(event.model, price_usage(event.used, event.model))
             change: _Object = {"type": "usage_reported", "model": event.model, "usage": _usage_object(used)}
             # A client that uses tokens again continued without Watchroom.

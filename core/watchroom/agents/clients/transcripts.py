@@ -13,7 +13,7 @@ from io import StringIO
 from typing import Final, Literal, TypeAlias
 
 from watchroom.agents.clients.adapter import Event
-from watchroom.agents.clients.events import UsageReported
+from watchroom.agents.clients.events import UsageAdded
 from watchroom.agents.clients.session import ClientSession
 from watchroom.features.budgets.rows import UsageTotal
 
@@ -125,7 +125,7 @@ class MessageUsage:
     def __init__(self) -> None:
         self._counted: OrderedDict[tuple[str, str], UsageTotal] = OrderedDict()
 
-    def find_increase(self, session: str, report: UsageReported) -> UsageReported | None:
+    def find_increase(self, session: str, report: UsageAdded) -> UsageAdded | None:
         """Return the usage that ``report`` adds to earlier lines about the same message of the session at
         ``session``.
 
@@ -150,4 +150,4 @@ class MessageUsage:
         if len(self._counted) > _MAX_MESSAGES:
             self._counted.popitem(last=False)
         added = counted.minus(before)
-        return UsageReported(added, report.model, key) if added.tokens else None
+        return UsageAdded(added, report.model, key) if added.tokens else None

@@ -35,7 +35,7 @@ from watchroom.features.trees.rows import (
 )
 from watchroom.features.trees.seen import Ranges, SeenVersion, SeenVersions, name_of
 from watchroom.features.trees.service import Holder, TreeFile, Trees
-from watchroom.features.trees.uses import FileWrite, MovedText, NewText, ToolResult, ToolUse
+from watchroom.features.trees.uses import FileWrite, MovedText, NewText, ToolEffects, ToolUse
 from watchroom.features.trees.write_rules import (
     ChangeNotice,
     Decision,
@@ -538,7 +538,7 @@ class TreeCalls:
 
     # -- after a call
 
-    def end(self, holder: Holder, use: ToolUse, result: ToolResult) -> str:
+    def end(self, holder: Holder, use: ToolUse, result: ToolEffects) -> str:
         """Record the ``result`` of the call ``use`` of ``holder``. Return the notices for its agent, empty
         without any."""
         with self._lock:
@@ -605,7 +605,7 @@ class TreeCalls:
         Return the notices for the agent."""
         with self._lock:
             ended = [each for each in self._open if each.agent == agent and each.call in prompt]
-        told = [self.end(each, ToolUse("command"), ToolResult()) for each in ended]
+        told = [self.end(each, ToolUse("command"), ToolEffects()) for each in ended]
         return "\n".join(each for each in told if each)
 
     def end_turn(self, session: str, *, is_over: bool) -> None:
@@ -635,7 +635,7 @@ class TreeCalls:
                 del self._open[holder]
         self._trees.release(lambda each: each == holder)
 
-    def _end_reading(self, agent: str, path: str, result: ToolResult) -> None:
+    def _end_reading(self, agent: str, path: str, result: ToolEffects) -> None:
         """Record the version that ``agent`` read: the newest version with the text in ``result``."""
         file = self._trees.find(os.path.realpath(path))
         if file is None or self._is_ignored(file):

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from watchroom.errors import GitError, InvalidRepository, InvalidTree, UnknownTree
@@ -20,14 +20,17 @@ from watchroom.features.trees.place import repository_at
 from watchroom.features.trees.port_blocks import PortBlock, PortBlocks
 from watchroom.features.trees.rows import (
     ADD_TREE,
+    PREDICT,
     REMOVE_TREE,
     SETUP_TREE,
     TREE,
     Addition,
+    Prediction,
     Removal,
     Setup,
     Tree,
     read_addition,
+    read_prediction,
     read_removal,
     read_setup,
 )
@@ -47,7 +50,7 @@ from watchroom.features.trees.tree_states import TreePlace, Word, is_shallow, li
 from watchroom.features.trees.trials import remove_trials
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal import RowFilter
-from watchroom.model import Json, Row
+from watchroom.model import SYSTEM, Json, Row
 from watchroom.platform import Platform
 from watchroom.platform.child_process import run_child
 
@@ -68,6 +71,8 @@ _UPDATED: Final = re.compile(rb"\((\d+)/(\d+)\)")
 """How far git's checkout is, as it prints it."""
 _BUSY_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.2
+_MAX_PREDICTIONS: Final = 1000
+"""Maximum number of predictions that are read per tree."""
 
 Step: TypeAlias = Literal["checkout", "include", "setup"]
 """A part of the work of adding a tree: its files are written, ignored files are copied, or the setup runs."""
@@ -129,6 +134,18 @@ class AddedTree(NamedTuple):
     restored: tuple[str, ...] = ()
 
 
+class TreeConflict(NamedTuple):
+    """A predicted conflict with another tree.
+
+    - ``name``, ``id``: the other tree.
+    - ``paths``: the files that conflict.
+    """
+
+    name: str
+    id: str
+    paths: tuple[str, ...]
+
+
 class TreeListing(NamedTuple):
     """A working tree as a list shows it.
 
@@ -136,6 +153,7 @@ class TreeListing(NamedTuple):
     - ``agents``: those that work in it.
     - ``standing``: how far its branch is ahead and behind; None if there is nothing to compare it with.
     - ``changed``: the number of uncommitted files; None if its folder is gone.
+    - ``conflicts``: the predicted conflicts with other trees.
     """
 
     name: str
@@ -144,6 +162,7 @@ class TreeListing(NamedTuple):
     standing: Standing | None = None
     changed: int | None = None
     ports: PortBlock | None = None
+    conflicts: tuple[TreeConflict, ...] = ()
 
     @property
     def words(self) -> tuple[Word, ...]:
@@ -230,6 +249,8 @@ class OwnTrees:
         for agent, folder in agents:
             home = _home_of(places, folder)
             homes.setdefault(home, []).append(agent)
+        predictions = self._read_predictions(each.id for each in places)
+        names = {each.id: self._name_of(each) for each in places if each.id}
         found = []
         for place, tree in zip(places, trees, strict=True):
             git = place.tree
@@ -241,9 +262,19 @@ class OwnTrees:
                     read_standing(tree, trees) if place.is_there else None,
                     len({*git.list_changed(), *git.list_staged()}) if place.is_there else None,
                     self._blocks.find(git) if place.is_there and place.id else None,
+                    _conflicts_of(place.id, names, predictions),
                 )
             )
         return found
+
+    def _read_predictions(self, trees: Iterable[str]) -> list[Prediction]:
+        """Return the newest prediction of each pair of ``trees``."""
+        found: dict[tuple[str, str], Prediction] = {}
+        for tree in filter(None, trees):
+            notes = self._store.journal.notes(TREE, tree, SYSTEM, PREDICT, limit=_MAX_PREDICTIONS)
+            for prediction in map(read_prediction, notes):
+                found.setdefault(prediction.trees, prediction)
+        return [*found.values()]
 
     def _find(self, name: str) -> TreePlace | None:
         linked = [each for each in list_places(self.common) if not each.is_main]
@@ -586,6 +617,18 @@ def _home_of(places: Sequence[TreePlace], folder: str) -> str:
     """Return the folder of the innermost tree that ``folder`` is in, empty if it is in none."""
     inside = [each.folder for each in places if f"{folder}/".startswith(f"{each.folder}/")]
     return max(inside, key=len, default="")
+
+
+def _conflicts_of(
+    tree: str, names: Mapping[str, str], predictions: Iterable[Prediction]
+) -> tuple[TreeConflict, ...]:
+    """Return the conflicts of ``tree`` with the other trees in ``names``, which maps ids to names."""
+    found = []
+    for each in predictions:
+        if tree in each.trees and each.paths:
+            other = each.trees[each.trees[0] == tree]
+            found += [TreeConflict(names[other], other, each.paths)] if other in names else []
+    return tuple(sorted(found))
 
 
 def _resolve(here: str, revision: str) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from typing import Final, NamedTuple
 
+from watchroom.kernel.checkout.location import is_workspace
+
 FOLDER: Final = "watchroom"
 """The name of the workspace's folder in the common git folder."""
 TREE_FILE: Final = "watchroom-tree"
@@ -78,6 +80,29 @@ def repository_at(folder: str | os.PathLike[str]) -> RepositoryPlace | None:
 def workspace_root(common: str) -> str:
     """Return the root of the workspace of the repository with the common git folder ``common``."""
     return os.path.join(common, FOLDER)
+
+
+def workspace_at(folder: str) -> str | None:
+    """Return the workspace in ``folder``. It can be a workspace's folder, or a working tree or git folder of
+    a repository with a workspace. None for other folders."""
+    if is_workspace(folder):
+        return folder
+    place = repository_at(folder)
+    root = workspace_root(place.common) if place is not None else ""
+    return root if root and is_workspace(root) else None
+
+
+def find_workspace(folder: str) -> str | None:
+    """Return the nearest workspace around ``folder``, None if there is none.
+
+    A workspace is found in its own folder, in the working trees of its repository, and in folders below.
+    """
+    while (found := workspace_at(folder)) is None:
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+    return found
 
 
 def repository_of(root: str | os.PathLike[str]) -> RepositoryPlace | None:

@@ -59,7 +59,7 @@ class ToolUse(NamedTuple):
 NOTHING: Final = ToolUse("nothing")
 
 
-class ToolResult(NamedTuple):
+class ToolEffects(NamedTuple):
     """The effects of a call of a client's own tool.
 
     - ``is_failed``: it changed no file.

@@ -14,6 +14,7 @@ from typing import Final
 
 from watchroom.agents.clients.client_program import LOCK, PROTOCOL, make_runtime_folder, socket_path
 from watchroom.errors import WatchroomError
+from watchroom.features.overview.model import Model
 from watchroom.features.sessions.runtime.threads import run_in_thread
 from watchroom.kernel.journal import is_server_address
 from watchroom.model import Json
@@ -53,6 +54,7 @@ class Service:
     - ``version``: the version of the program. A client of a newer version has this service end, and starts
       its own
     - ``on_open``: called in a thread with each workspace that was opened
+    - ``describe``: called in a thread; returns the status line of a workspace in a language
     - ``on_serve``: called once the service can be reached
     - ``idle_seconds``: seconds without a client after which the service ends
     """
@@ -62,12 +64,14 @@ class Service:
         platform: Platform,
         version: str,
         on_open: Callable[[Workspace], object],
+        describe: Callable[[Model, str], str],
         on_serve: Callable[[], None] = lambda: None,
         *,
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         self._platform = platform
         self._version = version
+        self._describe = describe
         self._on_serve = on_serve
         self._idle_seconds = idle_seconds
         self._workspaces = ServedWorkspaces(on_open)
@@ -162,6 +166,8 @@ class Service:
         match request.method, request.path:
             case "GET", "/status":
                 await connection.answer(json.dumps(await self._status()))
+            case "GET", "/line":
+                await connection.answer(await self._read_line(request))
             case "POST", "/leave":
                 if not await self._workspaces.leave(request.get("root")):
                     raise BadRequest(409, "in use")
@@ -186,6 +192,24 @@ class Service:
         served = await opening
         with served.in_use():
             await _SERVED[request.method, request.path](served, request, connection)
+
+    async def _read_line(self, request: ServiceRequest) -> str:
+        """Return the status line of the workspace around the place in ``request``, empty if there is none.
+
+        A question neither opens a workspace nor keeps it open. Raises `BadRequest`, `WatchroomError`,
+        OSError.
+        """
+        given = request.get("place")
+        if "\0" in given or not (os.path.isabs(given) or is_server_address(given)):
+            raise BadRequest(409, "no place")
+        root = await self._workspaces.find_root(given)
+        if root is None:
+            return ""
+        served = self._workspaces.find_open(root)
+        if served is None:
+            raise BadRequest(409, "not open")
+        model = await run_in_thread(served.status.read)
+        return await run_in_thread(self._describe, model, request.get("language"))
 
     async def _status(self) -> Json:
         workspaces: list[Json] = [

@@ -13,9 +13,11 @@ from typing import Final
 from watchroom.agents.clients.attendant import Attendant
 from watchroom.agents.clients.processes import ancestors_of, client_above
 from watchroom.features.sessions.runtime.threads import run_in_thread
+from watchroom.features.trees.place import find_workspace
 from watchroom.kernel.checkout.layout import CONTROL
 from watchroom.kernel.journal import is_server_address
 from watchroom.serving.service.checks import CheckQueue
+from watchroom.serving.service.status_line import StatusReader
 from watchroom.workspace import Workspace
 
 _MAX_WORKSPACES: Final = 200
@@ -32,6 +34,7 @@ class ServedWorkspace:
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
+        self.status = StatusReader(workspace)
         self._identity = _identify(workspace)
         self.uses = 0
         """The number of connections that need the workspace."""
@@ -174,6 +177,18 @@ class ServedWorkspaces:
                 known.checks.begin()
             known.note_use()
             return known
+
+    async def find_root(self, folder: str) -> str | None:
+        """Return the nearest workspace around ``folder``, or the address ``folder``. None if there is none.
+        Nothing is opened."""
+        if is_server_address(folder):
+            return folder
+        found = await run_in_thread(find_workspace, folder)
+        return await run_in_thread(os.path.realpath, found) if found is not None else None
+
+    def find_open(self, place: str) -> ServedWorkspace | None:
+        """Return the workspace at ``place`` if it is open. This does not keep it open."""
+        return self._open.get(place)
 
     @asynccontextmanager
     async def _turn(self, place: str) -> AsyncIterator[None]:

@@ -32,6 +32,7 @@ from watchroom_tui.screens.agents.file_list import FileList
 from watchroom_tui.screens.agents.session_pane import SessionPane
 from watchroom_tui.screens.agents.transcript_view import TranscriptView
 from watchroom_tui.services.agent_actions import AgentActions
+from watchroom_tui.services.external_editor import edit_client_file, edit_version
 from watchroom_tui.services.file_preview import show_version
 from watchroom_tui.widgets.agent_list import AgentList
 from watchroom_tui.widgets.containers import Horizontal, Vertical
@@ -113,6 +114,8 @@ class AgentsScreen(BaseScreen):
             view = self.agent_to_pause
             parking = view.parking if view is not None and not view.leave else None
             return parking is not None and parking.resets is not None
+        if action == "open_file":
+            return self.query_one("#files", FileList).item is not None
         return action != "buffers" or bool(self.dashboard.model.buffers)
 
     def action_buffers(self) -> None:
@@ -168,6 +171,14 @@ class AgentsScreen(BaseScreen):
 
     def action_show_terminal(self) -> None:
         self._act_on_agent(AgentActions.show_terminal)
+
+    async def action_open_file(self) -> None:
+        """Open the file under the cursor in the person's editor."""
+        file = self.query_one("#files", FileList).item
+        if isinstance(file, ClientFile):
+            await edit_client_file(self.dashboard, file)
+        elif file is not None:
+            await edit_version(self.dashboard, file)
 
     def action_end_session(self) -> None:
         self._act_on_agent(AgentActions.end_session)

@@ -49,7 +49,7 @@ from watchroom_tui.screens.files.shared_list import SharedFileList
 from watchroom_tui.screens.files.tree_pane import Form, TreePane
 from watchroom_tui.services.agent_actions import AgentActions
 from watchroom_tui.services.change_comments import ChangeComments
-from watchroom_tui.services.external_editor import edit_file
+from watchroom_tui.services.external_editor import edit_client_file, edit_version
 from watchroom_tui.services.file_preview import show_version
 from watchroom_tui.widgets.containers import Container
 from watchroom_tui.widgets.frame import Footer
@@ -269,7 +269,9 @@ class FilesScreen(BaseScreen):
             return file is not None and bool(self.dashboard.model.conflicts_of(file.head))
         if action == "show_terminal":
             return bool(self._agent)
-        of_changes = {"commit_agent", "open_file", "message"}
+        if action == "open_file":
+            return self._chosen_file() is not None
+        of_changes = {"commit_agent", "message"}
         if action in of_changes:
             return self._change is not None
         # Files in trees are restored by reverting work, not by rollback. Only versions can be marked.
@@ -645,11 +647,11 @@ class FilesScreen(BaseScreen):
 
     async def action_open_file(self) -> None:
         """Open the file in the person's editor."""
-        change = self._change
-        trees = {each.id: each for each in self.dashboard.model.trees}
-        tree = trees.get(change.file.tree) if change is not None and change.file is not None else None
-        if change is not None and change.file is not None and tree is not None:
-            await edit_file(self.dashboard, f"{tree.folder}/{change.file.name}")
+        file = self._chosen_file()
+        if isinstance(file, ClientFile):
+            await edit_client_file(self.dashboard, file)
+        elif file is not None:
+            await edit_version(self.dashboard, file.head)
 
     def action_revert_work(self) -> None:
         """Revert the agent's work, or a revert, from the selected change or version."""

@@ -19,6 +19,7 @@ from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.keys.actions import bindings
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.screens.handoffs.delivery_list import DeliveryList
+from watchroom_tui.services.external_editor import edit_version
 from watchroom_tui.widgets.containers import Container
 from watchroom_tui.widgets.item_list import ItemList
 from watchroom_tui.widgets.text_pane import TextPane
@@ -65,7 +66,14 @@ class HandoffsScreen(BaseScreen):
         return self.find_need(("outside", "handoff"), f"handoff {path}", path)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "open_file":
+            return self.deliveries.item is not None
         return action != "flip_acknowledged" or bool(self.dashboard.model.deliveries)
+
+    async def action_open_file(self) -> None:
+        """Open the file that was handed over in the person's editor."""
+        if self.deliveries.item is not None:
+            await edit_version(self.dashboard, self.deliveries.item.row)
 
     def action_flip_acknowledged(self) -> None:
         self.deliveries.open_only = not self.deliveries.open_only

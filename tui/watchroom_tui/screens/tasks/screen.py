@@ -28,12 +28,13 @@ from watchroom_tui.dialogs.task import TaskDialog
 from watchroom_tui.dialogs.tree import AddTreeDialog, remove_tree
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.task_tree import member_items, task_items
-from watchroom_tui.keys.actions import bindings
+from watchroom_tui.keys.actions import Action, bindings
 from watchroom_tui.screens.tasks.command_pane import CommandPane
 from watchroom_tui.screens.tasks.lists import MemberTree, MessageList, TaskCommandList, TaskFileList, TaskList
 from watchroom_tui.screens.tasks.output_view import OutputView
 from watchroom_tui.screens.tasks.tree_list import TreeList, TreesPane
 from watchroom_tui.services.agent_actions import AgentActions
+from watchroom_tui.services.external_editor import edit_version
 from watchroom_tui.services.file_preview import show_version
 from watchroom_tui.widgets.containers import Container, Horizontal, Vertical
 from watchroom_tui.widgets.frame import Footer
@@ -323,6 +324,8 @@ class TasksScreen(BaseScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "sandbox":
             return self.dashboard.is_live
+        if action == "open_file":
+            return self.files.item is not None and self.focused in (self.files, self.preview)
         if action == "task_detail":
             return self.selected_task is not None
         if action == "land_tree":
@@ -346,6 +349,11 @@ class TasksScreen(BaseScreen):
     @property
     def agent_to_pause(self) -> AgentView | None:
         return self.dashboard.model.agent(self._addressee())
+
+    def label_of(self, action: Action) -> str:
+        if action.id == "end_agent" and self.focused is self.trees:
+            return self.dashboard.texts("footer.remove")
+        return super().label_of(action)
 
     def _addressee(self) -> str:
         """Return the agent to act on, empty if it has ended.
@@ -430,6 +438,11 @@ class TasksScreen(BaseScreen):
             actions.cancel_task(task)
         elif task is not None and item is not None:
             actions.end_agent(task, item.member)
+
+    async def action_open_file(self) -> None:
+        """Open the file under the cursor in the person's editor."""
+        if self.files.item is not None:
+            await edit_version(self.dashboard, self.files.item)
 
     def action_task_detail(self) -> None:
         if self.selected_task is not None:

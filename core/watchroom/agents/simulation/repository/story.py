@@ -78,7 +78,7 @@ class Worker(_Part):
     moves: tuple[StoryMove, ...] = Field(alias="move")
 
 
-class Translation(_Part):
+class StoryTexts(_Part):
     """The texts in another language."""
 
     texts: Mapping[str, str]
@@ -90,7 +90,7 @@ class Story(_Part):
     commits: tuple[Commit, ...] = Field(alias="commit")
     workers: tuple[Worker, ...] = Field(alias="agent")
     texts: Mapping[str, str]
-    zh: Translation
+    zh: StoryTexts
 
     @property
     def agents(self) -> list[Agent]:

@@ -83,7 +83,7 @@ class PlanChanged(Frozen):
     entries: tuple[PlanEntry, ...]
 
 
-class UsageReported(Frozen):
+class UsageAdded(Frozen):
     """A client reported usage without an answer."""
 
     type: Literal["usage_reported"] = "usage_reported"
@@ -98,7 +98,7 @@ class ToolPending(Frozen):
     tools_calling: tuple[ToolCall, ...]
 
 
-class ToolResult(Frozen):
+class ToolFinished(Frozen):
     """A call of a tool ended. ``id`` is the id of the call, ``result`` the tool's result."""
 
     type: Literal["tool_result"] = "tool_result"

@@ -28,9 +28,9 @@ from watchroom.features.sessions.runtime.events import (
     RateLimited,
     Resumed,
     Thought,
+    ToolFinished,
     ToolPending,
-    ToolResult,
-    UsageReported,
+    UsageAdded,
 )
 from watchroom.features.sessions.runtime.messages import (
     EMPTY_OBJECT,
@@ -182,9 +182,9 @@ Event: TypeAlias = Annotated[
     | LlmIncomplete
     | Thought
     | PlanChanged
-    | UsageReported
+    | UsageAdded
     | ToolPending
-    | ToolResult
+    | ToolFinished
     | HumanApproveRequired
     | HumanPromptRequired
     | HumanSelectRequired

@@ -9,7 +9,7 @@ from typing import Final
 from watchroom import validation
 from watchroom.errors import AgentEnded, ModelLimited, TooLarge, ToolFailed, ToolForbidden, WatchroomError
 from watchroom.features.sessions.limits import MAX_WORDS
-from watchroom.features.sessions.runtime.events import ErrorInfo, Failed, RateLimited, ToolResult
+from watchroom.features.sessions.runtime.events import ErrorInfo, Failed, RateLimited, ToolFinished
 from watchroom.features.sessions.runtime.messages import ToolCall, ToolMessage
 from watchroom.features.sessions.runtime.state import AgentState, Event, Limit, StepResult, count_failure
 from watchroom.model import MAX_TEXT_BYTES, Json, timestamp
@@ -67,7 +67,7 @@ def record_result(state: AgentState, call: ToolCall, result: Json, notice: str =
     Raise `TooLarge`, or ValueError or TypeError if the result is not JSON.
     """
     content = _encode_result(result)
-    event = ToolResult(id=call.id, result=json.loads(content))
+    event = ToolFinished(id=call.id, result=json.loads(content))
     is_failure = isinstance(result, Mapping) and result.get("success") is False
     if isinstance(result, Mapping) and result.get("error") == AgentEnded.code:
         # The session ends because its agent was ended. Counting a failure could end it by a limit first.

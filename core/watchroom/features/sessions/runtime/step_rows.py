@@ -25,7 +25,7 @@ from watchroom.features.sessions.runtime.events import (
     LlmStream,
     MessageReceived,
     RateLimited,
-    ToolResult,
+    ToolFinished,
 )
 from watchroom.features.sessions.runtime.messages import Message, ToolCall
 from watchroom.features.sessions.runtime.models.protocol import ModelChunk
@@ -137,7 +137,7 @@ def _describe_event(before: AgentState, after: AgentState, event: Event) -> str:
     if isinstance(event, LlmResult):
         calls = ", ".join(_describe_named_call(call) for call in event.result.tool_calls)
         return event.result.content.strip() or calls
-    if isinstance(event, ToolResult):
+    if isinstance(event, ToolFinished):
         call = next((each for each in _all_calls(before) if each.id == event.id), None)
         return _describe_named_call(call) if call else ""
     if isinstance(event, HumanAnswered):

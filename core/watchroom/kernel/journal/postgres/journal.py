@@ -30,7 +30,7 @@ from watchroom.kernel.journal.postgres.queries import (
 )
 from watchroom.kernel.journal.postgres.schema import migrate
 from watchroom.kernel.journal.postgres.side_stores import BlobTable, PresenceLeases, SnapshotTable
-from watchroom.kernel.journal.postgres.writer import Writer
+from watchroom.kernel.journal.postgres.writer import PostgresWriter
 from watchroom.kernel.journal.protocol import Changes, Damage, LocalChanges
 from watchroom.kernel.journal.sql import Effort, SqlReads
 from watchroom.model import Appended, Draft, Row, Zone
@@ -53,7 +53,7 @@ class PostgresJournal(SqlReads):
     def __init__(self, url: str, *, silence: float = SILENCE_SECONDS) -> None:
         self._connections = Connections(url, silence)
         self._clock = _ServerClock()
-        self._writer = Writer(self._connections, self._rows_numbered, self._head_before)
+        self._writer = PostgresWriter(self._connections, self._rows_numbered, self._head_before)
         self._sections = ExclusiveSections(self._connections)
         self._claims = Claims(self._connections)
         self._listener = Listener(self._connections, self._look, self._claims.keep)

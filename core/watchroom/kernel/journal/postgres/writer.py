@@ -31,7 +31,7 @@ _ROLLED_BACK: Final = "40"
 """The class of errors after which an append is retried, because two appends waited for each other."""
 
 
-class Writer:
+class PostgresWriter:
     """Appends through ``connections``. May be used from any thread.
 
     - ``read_rows``: returns the rows with the given numbers.

@@ -25,7 +25,7 @@ from watchroom.kernel.journal.sqlite.exclusion import KeyedProcessLock
 from watchroom.kernel.journal.sqlite.queries import LAST_UNTIL, SQLITE, decode_damaged, find_head, find_heads
 from watchroom.kernel.journal.sqlite.schema import migrate
 from watchroom.kernel.journal.sqlite.side_stores import BlobDatabase, PresenceFolder, SnapshotDatabase
-from watchroom.kernel.journal.sqlite.writer import MAX_HEADS, Writer, last_announced_time
+from watchroom.kernel.journal.sqlite.writer import MAX_HEADS, SqliteWriter, last_announced_time
 from watchroom.model import Appended, Draft, Row, Zone
 from watchroom.platform import FileWatch, Platform, detect_platform
 
@@ -92,7 +92,7 @@ class SqliteJournal(SqlReads):
         self._waiting_lock = Lock()
         self._text_factory: Callable[[bytes], str] = str
         try:
-            self._writer = Writer(
+            self._writer = SqliteWriter(
                 self._prepared,
                 self._path,
                 self._lock_path,

@@ -37,7 +37,7 @@ _OF_DISK: Final = _OF_SYNC | {sqlite3.SQLITE_IOERR_WRITE}
 _log = logging.getLogger("watchroom")
 
 
-class Writer:
+class SqliteWriter:
     """Appends to the journal at ``path``. May be used from any thread.
 
     The file lock ``lock_path`` is fair: processes append in the order of their requests. SQLite's own lock is
