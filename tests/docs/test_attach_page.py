@@ -21,14 +21,19 @@ def test_the_commands_can_be_typed(capsys: Captured, tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     done = [command for command in COMMANDS if command[0] not in SERVES]
     assert [command[0] for command in done] == [
-        *("init", "attach", "attach", "attach", "attach", "detach", "detach", "token", "call", "attach")
+        *("init", *["attach"] * 5, "detach", "detach", "token", "call", "attach")
     ]
     for command in done:
         if command[0] == "call":
             continue  # there is no plan.md to read
         assert printed_with_notice(capsys, *command)
     written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob(".*/*") if path.is_file()}
-    for name in (".claude/settings.local.json", ".codex/config.toml", ".codex/hooks.json"):
+    for name in (
+        ".claude/settings.local.json",
+        ".codex/config.toml",
+        ".codex/hooks.json",
+        ".gemini/settings.json",
+    ):
         assert name in written
         assert name in PAGE
     assert (tmp_path / ".mcp.json").exists()

@@ -55,8 +55,10 @@ IN_REPOSITORY: Final = (
     "watchroom claude",
     "watchroom codex",
     "watchroom opencode",
+    "watchroom gemini",
     "watchroom attach claude\n",
     "watchroom attach codex\n",
+    "watchroom attach gemini\n",
     "watchroom leave",
     "watchroom changes",
     "watchroom blame",
@@ -82,7 +84,7 @@ BEFORE: Final = {
 """By command: what has to be typed before. A client starts the service."""
 ASKS: Final = ("watchroom stop team/ alice bob --end",)
 """Commands that ask at the terminal, once."""
-CLIENTS: Final = ("claude", "codex", "opencode")
+CLIENTS: Final = ("claude", "codex", "opencode", "gemini")
 REFUSED: Final = {
     "watchroom call team/ bob collab_write": "the page shows a conflict",
     "watchroom member add ~/team": "there is no such workspace",
@@ -92,6 +94,7 @@ REFUSED: Final = {
     "watchroom resume": "the workspace has no such session",
     "--undo 5f0c21aa": "the workspace has no such revert",
     "watchroom verify team/ --against": "there is no such seal",
+    "watchroom gemini": "the client is not attached in this copy of the repository",
     "watchroom hook": "there is no event on standard input",
     "watchroom person add team/ eve": "the key is abridged",
     "watchroom person add team/ bot": "there is no such key file",

@@ -8,7 +8,7 @@ from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.command import Command
 
-CLIENT_COMMANDS: Final = ("claude", "codex", "opencode")
+CLIENT_COMMANDS: Final = ("claude", "codex", "opencode", "gemini")
 """The names of the clients that can be started. Listed here because the records of clients are slow to
 load."""
 

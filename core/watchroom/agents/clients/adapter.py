@@ -73,8 +73,11 @@ class HookSupport(NamedTuple):
     - ``needs_status``: the events whose hooks answer with their exit status
     - ``entry_fields``: returns additional fields of a hook's entry. It takes the event, and whether unchecked
       calls are refused (strict)
+    - ``event_names``: the client's own names of events, where they differ
+    - ``write_line``: takes a shell line, and returns it as the client's file must have it
 
     Events:
+    - ``read_event``: returns an event in the shared format. All other functions take events in this format
     - ``translate_hook``, ``translate_line``: translate an event or a line of the transcript into client
       events
     - ``find_transcript``: returns the path of the transcript of an event's session, empty if there is none
@@ -82,6 +85,7 @@ class HookSupport(NamedTuple):
       files
 
     Answers:
+    - ``write_answer``: takes an event and its answer in the shared format, and returns the client's answer
     - ``resume_turn``: returns the answer that gives the model a text at the end of its turn
     - ``waits_when_idle``: the hook of a turn's end can stay open until something arrives for the agent
     - ``takes_arguments``: an answer can replace the arguments of a call
@@ -108,6 +112,10 @@ class HookSupport(NamedTuple):
     entry_fields: Callable[[str, bool], Mapping[str, Json]] = lambda event, is_strict: {}
     old_files: tuple[str, ...] = ()
     personal: PersonalFile | None = None
+    event_names: Mapping[str, str] = {}
+    write_line: Callable[[str], str] = lambda line: line
+    read_event: Callable[[Event], Event] = lambda event: event
+    write_answer: Callable[[Event, HookAnswer], HookAnswer] = lambda event, answer: answer
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -153,6 +161,8 @@ class LaunchSupport(NamedTuple):
       Raises ValueError with an argument or variable that would turn the hooks off
     - ``plain``: its commands that start no session, separated by blanks. They are not supervised
     - ``batch``: its arguments with which it works on one prompt without a terminal, and ends
+    - ``prompt_option``: the option that takes this prompt. Empty: the prompt is a separate word
+    - ``needs_attached``: its hooks come only from its own files, so it must be attached first
     """
 
     program: str
@@ -161,11 +171,14 @@ class LaunchSupport(NamedTuple):
     describe: Callable[[LaunchParts, Sequence[str], Mapping[str, str]], LaunchWords]
     plain: str = ""
     batch: tuple[str, ...] = ()
+    prompt_option: str = ""
+    needs_attached: bool = False
 
     def work_on(self, prompt: str, own: Sequence[str] = ()) -> tuple[str, ...]:
         """Return the arguments with which the client works on ``prompt`` and ends. ``own``: the person's."""
-        # All clients take a word after this as the prompt, even if it looks like an option.
-        return (*self.batch, *own, "--", prompt)
+        # Even if the prompt looks like an option.
+        last = (f"{self.prompt_option}={prompt}",) if self.prompt_option else ("--", prompt)
+        return (*self.batch, *own, *last)
 
     def starts_session(self, arguments: Sequence[str]) -> bool:
         """Return whether the client starts a session with ``arguments``."""
