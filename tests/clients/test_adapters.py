@@ -25,9 +25,8 @@ from watchroom_tui.presentation.localization import load_texts
 
 CORE, TUI = (Path(str(package.__file__)).parent for package in (watchroom, watchroom_tui))
 OWN_MODULES = {f"{each.name}.py" for each in ADAPTERS} | {"registry.py"}
-KNOWN_ELSEWHERE = {"shown_commands.py", "commands.py"}
-"""Below the clients: the commands that people are shown name only clients that are known there. And the names of
-commands, which are read without the records."""
+KNOWN_ELSEWHERE = {"commands.py"}
+"""The names of commands are read without the records."""
 
 
 def literals() -> Iterator[tuple[Path, str]]:

@@ -94,6 +94,8 @@ REFUSED: Final = {
     "watchroom resume": "the workspace has no such session",
     "--undo 5f0c21aa": "the workspace has no such revert",
     "watchroom verify team/ --against": "there is no such seal",
+    "watchroom run NAME": "there is no such agent",
+    "watchroom client search --update": "there is no network",
     "watchroom gemini": "the client is not attached in this copy of the repository",
     "watchroom hook": "there is no event on standard input",
     "watchroom person add team/ eve": "the key is abridged",
@@ -185,7 +187,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     path = os.pathsep.join((str(folder / "environment/bin"), str(folder / "programs"), variables["PATH"]))
     # The path of a socket is short. The service of this machine's user is another one.
     with tempfile.TemporaryDirectory(prefix="wr-") as runtime:
-        variables |= {"PYTHONDEVMODE": "1", "PATH": path, "XDG_RUNTIME_DIR": runtime}
+        variables |= {
+            "PYTHONDEVMODE": "1",
+            "HTTPS_PROXY": "http://127.0.0.1:9",
+            "PATH": path,
+            "XDG_RUNTIME_DIR": runtime,
+        }
         found = Place(environment, folder, variables)
         fill(found)
         yield found

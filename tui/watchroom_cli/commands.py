@@ -42,6 +42,7 @@ COMMANDS: Final = (
     Command("mcp", "agents"),
     Command("token", "agents", "mcp"),
     Command("hook", "agents"),
+    Command("client", "agents"),
     Command("policy", "agents"),
     Command("changes", "history"),
     Command("blame", "history"),

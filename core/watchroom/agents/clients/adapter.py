@@ -84,14 +84,21 @@ class HookSupport(NamedTuple):
     - ``describe_use``, ``describe_result``: return the intended and the actual effects of an event's call on
       files
 
+    - ``has_session_file``: the client writes a file with the messages of a session, or with its usage
+
     Answers:
     - ``write_answer``: takes an event and its answer in the shared format, and returns the client's answer
     - ``resume_turn``: returns the answer that gives the model a text at the end of its turn
     - ``waits_when_idle``: the hook of a turn's end can stay open until something arrives for the agent
     - ``takes_arguments``: an answer can replace the arguments of a call
     - ``replace_texts``: returns the arguments of an event's call with replaced file texts
+    - ``merges_texts``: a text that does not fit the newest version is merged, instead of refused
     - ``allows_changes``: a call with replaced arguments must be explicitly allowed. Only for clients that
       still ask their person in this case, and keep their sandbox
+
+    Evidence:
+    - ``tried``: the version of the client with which this was tried
+    - ``untried``: what was not tried with it (`watchroom.agents.clients.supervision.Aspect`)
     """
 
     servers: Table
@@ -113,6 +120,10 @@ class HookSupport(NamedTuple):
     old_files: tuple[str, ...] = ()
     personal: PersonalFile | None = None
     event_names: Mapping[str, str] = {}
+    has_session_file: bool = True
+    merges_texts: bool = True
+    tried: str = ""
+    untried: tuple[str, ...] = ()
     write_line: Callable[[str], str] = lambda line: line
     read_event: Callable[[Event], Event] = lambda event: event
     write_answer: Callable[[Event, HookAnswer], HookAnswer] = lambda event, answer: answer
@@ -195,12 +206,19 @@ class AcpSupport(NamedTuple):
     - ``no_tools``: the settings for a new session in which the client has no tools of its own. None if it
       always has them
     - ``tool_name``: the path of field names to a tool's name in the report of a call, empty if there is none
+    - ``install``: the command that installs it
+    - ``registry``: its ids in the ACP registry
+    - ``tried``, ``untried``: as for `HookSupport`
     """
 
     command: tuple[str, ...]
     mode: str = ""
     no_tools: Mapping[str, Json] | None = None
     tool_name: tuple[str, ...] = ()
+    install: str = ""
+    registry: tuple[str, ...] = ()
+    tried: str = ""
+    untried: tuple[str, ...] = ()
 
 
 class ClientAdapter(NamedTuple):

@@ -283,6 +283,9 @@ ADAPTER: Final = ClientAdapter(
         "default",
         no_tools={"claudeCode": {"options": {"tools": [], "settingSources": []}}},
         tool_name=("_meta", "claudeCode", "toolName"),
+        install="npm install -g @agentclientprotocol/claude-agent-acp",
+        registry=("claude-acp", "claude-agent-acp", "claude-code-acp"),
+        tried="0.101.0",
     ),
     HookSupport(
         servers=Table(".mcp.json", ("mcpServers",)),
@@ -310,6 +313,8 @@ ADAPTER: Final = ClientAdapter(
         describe_use=describe_use,
         describe_result=describe_result,
         replace_texts=replace_texts,
+        merges_texts=False,
+        tried="2.1.332",
     ),
     LaunchSupport(
         "claude",

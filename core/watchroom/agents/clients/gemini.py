@@ -241,12 +241,14 @@ def _events() -> dict[str, int]:
 
 
 _EVENTS: Final = _events()
+_INSTALL: Final = "npm install -g @google/gemini-cli"
+_TRIED: Final = "0.61.0"
 _BATCH: Final = ("--approval-mode", "auto_edit")
 """Without this, the client refuses all edits if there is no terminal."""
 
 ADAPTER: Final = ClientAdapter(
     "gemini",
-    AcpSupport(("gemini", "--acp"), "default"),
+    AcpSupport(("gemini", "--acp"), "default", install=_INSTALL, registry=("gemini",), tried=_TRIED),
     HookSupport(
         servers=Table(_SETTINGS, ("mcpServers",)),
         environment=Table("", ()),
@@ -266,11 +268,13 @@ ADAPTER: Final = ClientAdapter(
         describe_use=_describe_use,
         describe_result=_describe_result,
         replace_texts=_replace_texts,
+        tried=_TRIED,
+        untried=("questions",),
     ),
     LaunchSupport(
         "gemini",
         "Gemini CLI",
-        "npm install -g @google/gemini-cli",
+        _INSTALL,
         _describe_launch,
         "mcp extensions extension skills skill hooks hook gemma",
         _BATCH,
