@@ -10,7 +10,7 @@ import pytest
 import watchroom
 import watchroom_tui
 from watchroom.agents.clients.configuration import AttachedAs, HookProgram, build_configuration
-from watchroom.agents.clients.hook_answers import HOLDING
+from watchroom.agents.clients.hook_answers import BEFORE
 from watchroom.agents.clients.registry import (
     ADAPTERS,
     ATTACHED_CLIENTS,
@@ -25,9 +25,8 @@ from watchroom_tui.presentation.localization import load_texts
 
 CORE, TUI = (Path(str(package.__file__)).parent for package in (watchroom, watchroom_tui))
 OWN_MODULES = {f"{each.name}.py" for each in ADAPTERS} | {"registry.py"}
-KNOWN_ELSEWHERE = {"shown_commands.py", "commands.py"}
-"""Below the clients: the commands that people are shown name only clients that are known there. And the names of
-commands, which are read without the records."""
+KNOWN_ELSEWHERE = {"commands.py"}
+"""The names of commands are read without the records."""
 
 
 def literals() -> Iterator[tuple[Path, str]]:
@@ -73,6 +72,11 @@ def test_a_record_is_enough_to_attach_its_client(client: str) -> None:
     hooks = hooks_of(client)
     wanted = build_configuration(client, HookProgram(["watchroom"]), AttachedAs("/team", ("alice",), True))
     assert {*wanted.json, *wanted.toml} <= {*hooks.files}
-    assert {*HOLDING} <= hooks.events.keys()
+    written = wanted.json[hooks.hooks.file]["hooks"]
+    assert isinstance(written, dict)
+    assert BEFORE in hooks.events
+    assert {hooks.read_event({"hook_event_name": name})["hook_event_name"] for name in written} == {
+        *hooks.events
+    }
     for language in LANGUAGES:
         assert load_texts(language)(f"cli.attach.next_{client}")

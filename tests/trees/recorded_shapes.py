@@ -60,7 +60,12 @@ class RecordedClient:
             stream = Stream(connection, _SECONDS)
             status, answer = read_head(stream), read_chunks(stream)
         assert status == 200, answer
-        said = json.loads(answer or "{}").get("hookSpecificOutput", {})
+        given = json.loads(answer or "{}")
+        said = given.get("hookSpecificOutput", {})
+        if given.get("decision") == "deny":
+            self.denied.append(given["reason"])
+        if said.get("tool_input"):
+            self.changed.append(said["tool_input"])
         if said.get("permissionDecision") == "deny":
             self.denied.append(said["permissionDecisionReason"])
         if said.get("additionalContext"):

@@ -39,15 +39,26 @@ def test_arguments_are_passed_on_and_no_agent_is_named(client: str) -> None:
     assert f"{client}*" in everything, "the mark of the agent's commands"
     assert launch == launched(client, "-p", "two words", "", "--", "-x")
     for event in hooks_of(client).events:
-        assert event in everything
+        assert (event in everything) is not LAUNCHED_CLIENTS[client].needs_attached
 
 
 @pytest.mark.parametrize("client", LAUNCHED_CLIENTS)
 def test_a_prompt_is_the_last_word_and_no_option(client: str) -> None:
     support = LAUNCHED_CLIENTS[client]
     words = launched(client, *support.work_on("--settings x", ["--model", "y"])).arguments
-    assert words[-4:] == ("--model", "y", "--", "--settings x")
-    assert words[-4 - len(support.batch) : -4] == support.batch != ()
+    option = support.prompt_option
+    last = (f"{option}=--settings x",) if option else ("--", "--settings x")
+    own = (*support.batch, "--model", "y", *last)
+    assert words[-len(own) :] == own
+    assert support.batch
+
+
+@pytest.mark.parametrize("mode", ["-y", "--yolo", "--approval-mode=yolo"])
+def test_gemini_gets_one_approval_mode(mode: str) -> None:
+    support = LAUNCHED_CLIENTS["gemini"]
+    words = launched("gemini", *support.work_on("Go", [mode])).arguments
+    assert words == (mode, "--prompt=Go")
+    assert launched("gemini", "-p", "Go", mode).arguments == ("-p", "Go", mode)
 
 
 def test_codex_gets_its_hooks_as_toml() -> None:

@@ -124,6 +124,26 @@ OPENCODE: Final = {
     "resumed session": Expected({"new.txt": [TOOL], "new1.txt": [TOOL]}),
 }
 
+GEMINI: Final = {
+    "edit": Expected({"a.txt": [TOOL]}),
+    "new file": Expected({"new.txt": [TOOL]}),
+    "known file": Expected({"c.txt": [TOOL]}),
+    "stale edit": Expected({"a.txt": [PERSON, TOOL]}, told=("Your edit was applied",)),
+    "stale edit of the same line": Expected(
+        {"a.txt": [PERSON]}, {"a.txt": WANTED}, is_settled=False, denied=("no longer occurs exactly once",)
+    ),
+    "stale write": Expected(
+        {"a.txt": [PERSON, TOOL]}, told=("was merged",), merged=("one\nTWO\nthree\nfour\nFIVE\n",)
+    ),
+    "stale write of the same line": Expected(
+        {"a.txt": [PERSON]}, {"a.txt": WANTED}, is_settled=False, denied=("in the same lines",)
+    ),
+    "failed edit, then a command that fails": Expected({"c.txt": [WINDOW]}),
+    "passage with other blanks": Expected({"a.txt": [TOOL]}),
+    "equal calls": Expected({"a.txt": [TOOL], "b.txt": [WINDOW, WINDOW]}),
+    "resumed session": Expected({"new.txt": [TOOL], "new2.txt": [TOOL]}),
+}
+
 
 def check_rows(repository: Repository, client: str, expected: Expected) -> None:
     versions: dict[str, list[tuple[str, str]]] = {}
@@ -152,7 +172,9 @@ def check_rows(repository: Repository, client: str, expected: Expected) -> None:
 
 @pytest.mark.slow(4)
 @pytest.mark.parametrize(
-    ("client", "table"), [("claude", CLAUDE), ("codex", CODEX), ("opencode", OPENCODE)], ids=lambda each: each
+    ("client", "table"),
+    [("claude", CLAUDE), ("codex", CODEX), ("opencode", OPENCODE), ("gemini", GEMINI)],
+    ids=lambda each: each,
 )
 def test_recorded_shapes(
     tmp_path: Path, service_allowed: None, client: str, table: Mapping[str, Expected]

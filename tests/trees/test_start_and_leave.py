@@ -18,7 +18,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 import pytest
-from cli.running import Captured, as_typed, misuse, printed, run
+from cli.running import Captured, as_typed, misuse, printed, run, spawned
 from service_process import PATIENCE, end_service
 from trees import launched_client
 from watchroom import Workspace
@@ -475,6 +475,34 @@ def test_codex_hooks_of_several_repositories_are_side_by_side(
     monkeypatch.chdir(repository)
     printed(capsys, "leave")
     assert hooks.read_text() == own, "byte for byte"
+
+
+@pytest.mark.slow(3)
+def test_gemini_starts_once_its_hooks_are_in_its_settings(
+    capsys: Captured, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, service_allowed: None
+) -> None:
+    programs, settings = tmp_path / "programs", tmp_path / "home/.gemini/settings.json"
+    programs.mkdir()
+    settings.parent.mkdir()
+    settings.write_text('{"ui": {"theme": "mine"}}\n')
+    (programs / "gemini").write_text('#!/bin/sh\necho "$WATCHROOM_AGENT" "$@"\n')
+    (programs / "gemini").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delenv("GEMINI_CLI_HOME", raising=False)
+    before = settings.read_bytes()
+    refused = spawned("gemini", "-p", "Go")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "watchroom attach gemini" in refused.stderr
+    assert spawned("gemini", "mcp", "list").stdout == " mcp list\n", "it starts no session"
+    printed(capsys, "attach", "gemini")
+    found = json.loads(settings.read_text())
+    assert found["hooks"].keys() >= {"BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent"}
+    assert "mcpServers" not in found, "the settings are those of all folders"
+    started = spawned("gemini", "-p", "Go")
+    assert (started.returncode, started.stdout) == (0, "gemini* -p Go\n"), started.stderr
+    assert "folders that you trust" in started.stderr
+    printed(capsys, "leave", "--yes")
+    assert settings.read_bytes() == before
 
 
 def test_codex_hooks_act_only_in_their_repository(capsys: Captured, repository: Path, tmp_path: Path) -> None:

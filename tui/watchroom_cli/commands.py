@@ -8,7 +8,7 @@ from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.command import Command
 
-CLIENT_COMMANDS: Final = ("claude", "codex", "opencode")
+CLIENT_COMMANDS: Final = ("claude", "codex", "opencode", "gemini")
 """The names of the clients that can be started. Listed here because the records of clients are slow to
 load."""
 
@@ -43,6 +43,7 @@ COMMANDS: Final = (
     Command("mcp", "agents"),
     Command("token", "agents", "mcp"),
     Command("hook", "agents"),
+    Command("client", "agents"),
     Command("policy", "agents"),
     Command("changes", "history"),
     Command("blame", "history"),

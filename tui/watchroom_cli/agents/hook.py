@@ -12,11 +12,11 @@ from threading import Timer
 from typing import TYPE_CHECKING, Final
 
 from watchroom.agents.clients import client_program
+from watchroom.agents.clients.adapter import Event
 from watchroom.agents.clients.hook_answers import HOLDING, HookAnswer, deny
 from watchroom.agents.clients.processes import ClientProcess
-from watchroom.agents.clients.registry import DEFAULT_CLIENT, HOOKED_CLIENTS
+from watchroom.agents.clients.registry import DEFAULT_CLIENT, HOOKED_CLIENTS, hooks_of
 from watchroom.errors import WatchroomError
-from watchroom.model import Json
 from watchroom.texts import Catalogue
 from watchroom.texts import catalogue as core_texts
 from watchroom.workspace import Workspace
@@ -55,10 +55,12 @@ def run_hook(args: Namespace, texts: Catalogue) -> int:
         raise WrongUsage(texts("cli.hook.not_json")) from error
     if not isinstance(event, dict):
         raise WrongUsage(texts("cli.hook.not_json"))
+    hooks = hooks_of(args.client)
+    event = hooks.read_event(event)
     name = str(event.get("hook_event_name"))
     must_answer = args.strict and name in HOLDING
     if args.unanswered and must_answer:
-        return _print_answer(deny(name, core_texts(args.language)("hook.silent")))
+        return _print_answer(hooks.write_answer(event, deny(name, core_texts(args.language)("hook.silent"))))
     # A client refuses the call at exit status 2.
     give_up = Timer(_OPEN_SECONDS, _give_up, (texts("cli.hook.late"), 2 if must_answer else 1))
     give_up.daemon = True
@@ -76,12 +78,13 @@ def run_hook(args: Namespace, texts: Catalogue) -> int:
                 str(event.get("session_id") or "")
             )
         except (WatchroomError, OSError) as error:
-            return _print_answer(refuse_client(name, error, workspace.config.language))
+            refused = refuse_client(name, error, workspace.config.language)
+            return _print_answer(hooks.write_answer(event, refused))
         attachment = Attachment(workspace, agent, args.client, process=process, is_strict=args.strict)
         give_up.cancel()
         with workspace.messages.hand_over() as handover:
             answer = asyncio.run(_answer_until_ended(attachment, event, process, handover))
-            status = _print_answer(answer)
+            status = _print_answer(hooks.write_answer(event, answer))
             sys.stdout.flush()
             handover.record()
     return status
@@ -102,7 +105,7 @@ def _print_answer(answer: HookAnswer) -> int:
 
 
 async def _answer_until_ended(
-    attachment: Attachment, event: dict[str, Json], client: ClientProcess, handover: Handover
+    attachment: Attachment, event: Event, client: ClientProcess, handover: Handover
 ) -> HookAnswer:
     """Return the answer to ``event``, with the messages that ``handover`` takes.
 

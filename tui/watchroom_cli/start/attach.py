@@ -148,6 +148,20 @@ def detach_workspace(client: str, place: RepositoryPlace, root: str, texts: Cata
     return changed
 
 
+def is_attached(client: str, root: str, texts: Catalogue) -> bool:
+    """Return whether ``client`` has hooks for the workspace at ``root``, in its personal files or in those of
+    this folder. Raises `WrongUsage`."""
+    root, here = os.path.realpath(root), os.getcwd()
+    place = find_repository(here)
+    if (
+        place is not None
+        and os.path.isdir(_personal_folder(client, place))
+        and repository_files(client, place, texts).has_entries(root)
+    ):
+        return True
+    return ClientFiles(Path(here), client, texts).has_entries(root)
+
+
 def repository_files(client: str, place: RepositoryPlace, texts: Catalogue) -> ClientFiles:
     """Return the files with the hooks of ``client`` for all trees of the repository ``place``. They are the
     client's personal files if it has any."""

@@ -23,6 +23,7 @@ from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.command import own_program
+from watchroom_cli.start.attach import is_attached
 from watchroom_cli.start.hook_program import hook_program
 from watchroom_cli.start.repository import find_start, make_workspace
 
@@ -149,10 +150,13 @@ def find_same_folder(tree: OwnTree, here: str) -> str:
 def build_client(name: str, root: str, given: Sequence[str], language: Language, texts: Catalogue) -> Launch:
     """Return the start of the client ``name``, supervised in the workspace at ``root``, with the person's
     arguments ``given``. Raises `WrongUsage`."""
+    support = LAUNCHED_CLIENTS[name]
+    if support.needs_attached and not is_attached(name, root, texts):
+        raise WrongUsage(texts("cli.launch.attach_first", title=support.title, client=name))
     hook = hook_program(root, name, core_texts(language))
     runtime = client_program.make_runtime_folder()
     try:
-        return build_launch(name, LAUNCHED_CLIENTS[name], hook, root, runtime, given, os.environ)
+        return build_launch(name, support, hook, root, runtime, given, os.environ)
     except ValueError as error:
         raise WrongUsage(texts("cli.launch.settings", option=str(error))) from error
 

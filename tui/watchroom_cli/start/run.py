@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shlex
 import shutil
 import sys
 from argparse import ArgumentParser, Namespace
@@ -22,12 +21,13 @@ from watchroom_tui.presentation.usage import WrongUsage
 from watchroom_cli.acting_person import suggest_closing
 from watchroom_cli.arguments.workspace_argument import absolute_workspace, add_workspace_argument
 from watchroom_cli.publication import deliver_later
+from watchroom_cli.start.registry_agent import find_support
 
 
 def declare_run(parser: ArgumentParser, texts: Catalogue) -> None:
     parser.add_argument(
         "client",
-        choices=tuple(ACP_CLIENTS),
+        metavar="CLIENT",
         help=texts("cli.argument.run_client", clients=", ".join(ACP_CLIENTS)),
     )
     add_workspace_argument(parser, texts)
@@ -55,13 +55,14 @@ def run_run(args: Namespace, texts: Catalogue) -> int:
     from watchroom.errors import ClientNotStarted
 
     require_acp()
-    support = ACP_CLIENTS[args.client]
+    root = absolute_workspace(args.dir)
+    support = find_support(args.client, args.start, root, texts)
     if args.tools == "ours" and support.no_tools is None:
         raise WrongUsage(texts("cli.run.no_tools", client=args.client))
-    if args.start:
-        support = support._replace(command=tuple(shlex.split(args.start)))
     if args.mode is not None:
         support = support._replace(mode=args.mode)
+    elif args.client not in ACP_CLIENTS:
+        _print(texts("cli.run.may_not_ask", client=args.client), sys.stderr)
     ends: list[TurnLimited | SessionEnded] = []
 
     def show(event: ClientEvent) -> None:
@@ -79,7 +80,6 @@ def run_run(args: Namespace, texts: Catalogue) -> int:
 
     program = shutil.which("watchroom")
     own = (program,) if program else (sys.executable, "-P", "-m", "watchroom_cli.main")
-    root = absolute_workspace(args.dir)
     # Other people read this command if the process dies.
     shown = without_password(root) if is_server_address(root) else root
     server = (*own, "mcp", root, "--agent", args.agent)
@@ -94,7 +94,8 @@ def run_run(args: Namespace, texts: Catalogue) -> int:
     with Workspace.open(root, create=False, scan=False) as workspace:
         workspace.registry.agent(args.agent)
         if shutil.which(support.command[0]) is None:
-            reason = texts("cli.run.no_program", program=support.command[0])
+            key = "no_program_install" if support.install else "no_program"
+            reason = texts(f"cli.run.{key}", program=support.command[0], install=support.install)
             raise ClientNotStarted(command=support.command[0], reason=reason)
         deliver_later(workspace, args.language)
         workspace.file_watcher.subscribe()

@@ -73,21 +73,33 @@ class HookSupport(NamedTuple):
     - ``needs_status``: the events whose hooks answer with their exit status
     - ``entry_fields``: returns additional fields of a hook's entry. It takes the event, and whether unchecked
       calls are refused (strict)
+    - ``event_names``: the client's own names of events, where they differ
+    - ``write_line``: takes a shell line, and returns it as the client's file must have it
 
     Events:
+    - ``read_event``: returns an event in the shared format. All other functions take events in this format
     - ``translate_hook``, ``translate_line``: translate an event or a line of the transcript into client
       events
     - ``find_transcript``: returns the path of the transcript of an event's session, empty if there is none
     - ``describe_use``, ``describe_result``: return the intended and the actual effects of an event's call on
       files
 
+    - ``has_session_file``: the client writes a file with the messages of a session, or with its usage
+    - ``reports_limits``: an event or a line of the transcript reports that a limit ended a turn
+
     Answers:
+    - ``write_answer``: takes an event and its answer in the shared format, and returns the client's answer
     - ``resume_turn``: returns the answer that gives the model a text at the end of its turn
     - ``waits_when_idle``: the hook of a turn's end can stay open until something arrives for the agent
     - ``takes_arguments``: an answer can replace the arguments of a call
     - ``replace_texts``: returns the arguments of an event's call with replaced file texts
+    - ``merges_texts``: a text that does not fit the newest version is merged, instead of refused
     - ``allows_changes``: a call with replaced arguments must be explicitly allowed. Only for clients that
       still ask their person in this case, and keep their sandbox
+
+    Evidence:
+    - ``tried``: the version of the client with which this was tried
+    - ``untried``: what was not tried with it (`watchroom.agents.clients.supervision.Aspect`)
     """
 
     servers: Table
@@ -108,6 +120,15 @@ class HookSupport(NamedTuple):
     entry_fields: Callable[[str, bool], Mapping[str, Json]] = lambda event, is_strict: {}
     old_files: tuple[str, ...] = ()
     personal: PersonalFile | None = None
+    event_names: Mapping[str, str] = {}
+    has_session_file: bool = True
+    reports_limits: bool = False
+    merges_texts: bool = True
+    tried: str = ""
+    untried: tuple[str, ...] = ()
+    write_line: Callable[[str], str] = lambda line: line
+    read_event: Callable[[Event], Event] = lambda event: event
+    write_answer: Callable[[Event, HookAnswer], HookAnswer] = lambda event, answer: answer
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -153,6 +174,8 @@ class LaunchSupport(NamedTuple):
       Raises ValueError with an argument or variable that would turn the hooks off
     - ``plain``: its commands that start no session, separated by blanks. They are not supervised
     - ``batch``: its arguments with which it works on one prompt without a terminal, and ends
+    - ``prompt_option``: the option that takes this prompt. Empty: the prompt is a separate word
+    - ``needs_attached``: its hooks come only from its own files, so it must be attached first
     """
 
     program: str
@@ -161,11 +184,14 @@ class LaunchSupport(NamedTuple):
     describe: Callable[[LaunchParts, Sequence[str], Mapping[str, str]], LaunchWords]
     plain: str = ""
     batch: tuple[str, ...] = ()
+    prompt_option: str = ""
+    needs_attached: bool = False
 
     def work_on(self, prompt: str, own: Sequence[str] = ()) -> tuple[str, ...]:
         """Return the arguments with which the client works on ``prompt`` and ends. ``own``: the person's."""
-        # All clients take a word after this as the prompt, even if it looks like an option.
-        return (*self.batch, *own, "--", prompt)
+        # Even if the prompt looks like an option.
+        last = (f"{self.prompt_option}={prompt}",) if self.prompt_option else ("--", prompt)
+        return (*self.batch, *own, *last)
 
     def starts_session(self, arguments: Sequence[str]) -> bool:
         """Return whether the client starts a session with ``arguments``."""
@@ -182,12 +208,19 @@ class AcpSupport(NamedTuple):
     - ``no_tools``: the settings for a new session in which the client has no tools of its own. None if it
       always has them
     - ``tool_name``: the path of field names to a tool's name in the report of a call, empty if there is none
+    - ``install``: the command that installs it
+    - ``registry``: its ids in the ACP registry
+    - ``tried``, ``untried``: as for `HookSupport`
     """
 
     command: tuple[str, ...]
     mode: str = ""
     no_tools: Mapping[str, Json] | None = None
     tool_name: tuple[str, ...] = ()
+    install: str = ""
+    registry: tuple[str, ...] = ()
+    tried: str = ""
+    untried: tuple[str, ...] = ()
 
 
 class ClientAdapter(NamedTuple):

@@ -276,6 +276,8 @@ class Attachment:
             except WatchroomError as error:
                 return await self._answer_after_error(event, name, error)
         session = await run_in_thread(self.find_session, event)
+        if session is not None and name in (AFTER, FAILURE):
+            event = self._with_open_call(session, event)
         if session is None:
             return tell(name, await self._take_news(self.agent, handover)) if name == AFTER else NOTHING
         main = self._main_path(event)
@@ -304,6 +306,14 @@ class Attachment:
                     return await self._idle(session, main, event, handover, may_wait=may_wait)
             handover.release()
         return NOTHING
+
+    def _with_open_call(self, session: ClientSession, event: Event) -> Event:
+        """Return ``event``, the end of a call of ``session``, with the id of that call."""
+        if text_of(event, "tool_use_id"):
+            return event
+        tool, arguments = text_of(event, "tool_name"), dump(event.get("tool_input"))
+        call = self.calls.find_ended(session, tool, arguments)
+        return _with_id(event, call.id if call is not None else "")
 
     async def _end_files(self, session: ClientSession, event: Event, name: str) -> str:
         """Record the effects on files at the end of the call of ``event``, or at the end of a turn. Return a
@@ -522,8 +532,8 @@ class Attachment:
         if session is None:
             return await self._answer_without_session(name, reason, decision, tool, deadline)
         if name == BEFORE:
-            own = text_of(event, "tool_use_id")
-            call = OpenCall(own or f"call-{uuid4().hex[:12]}", tool, arguments)
+            event = _with_id(event)
+            call = OpenCall(text_of(event, "tool_use_id"), tool, arguments)
             await self._record_all(session, event, BEFORE)
         else:
             call = await self._asked_call(session, tool, arguments)
@@ -933,6 +943,12 @@ class Attachment:
 
     def _note(self, session: ClientSession, tool: str, text: str) -> None:
         self.workspace.session_zone.note(self.agent, tool, session.path, text, {})
+
+
+def _with_id(event: Event, call: str = "") -> Event:
+    """Return ``event`` with the id of its call: the client's id, else ``call``, by default a new id."""
+    own = text_of(event, "tool_use_id") or call or f"call-{uuid4().hex[:12]}"
+    return {**event, "tool_use_id": own}
 
 
 def _list_refused(event: Event) -> list[Mapping[str, Json]]:

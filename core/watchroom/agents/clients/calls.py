@@ -262,6 +262,15 @@ class OpenCalls:
             if path == session.path and not call.request and (call.tool, call.arguments) == (tool, arguments)
         ]
 
+    def find_ended(self, session: ClientSession, tool: str, arguments: str) -> OpenCall | None:
+        """Return the call of ``session`` whose end a client reports without an id, None if none is open.
+
+        It is the oldest open call of ``tool`` with ``arguments``. If none has these arguments, an answer has
+        replaced them: then it is the oldest open call of ``tool``.
+        """
+        own = [call for (path, _), call in self._calls.items() if path == session.path and call.tool == tool]
+        return next((call for call in own if call.arguments == arguments), own[0] if own else None)
+
     def is_answer_at_client(self, ended: RequestOutcome) -> bool:
         """Return whether a request ended because its call ended at the client."""
         return ended.row.actor == f"{_AT_CLIENT}{self._agent}"

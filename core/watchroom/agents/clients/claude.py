@@ -298,6 +298,9 @@ ADAPTER: Final = ClientAdapter(
         "default",
         no_tools={"claudeCode": {"options": {"tools": [], "settingSources": []}}},
         tool_name=("_meta", "claudeCode", "toolName"),
+        install="npm install -g @agentclientprotocol/claude-agent-acp",
+        registry=("claude-acp", "claude-agent-acp", "claude-code-acp"),
+        tried="0.101.0",
     ),
     HookSupport(
         servers=Table(".mcp.json", ("mcpServers",)),
@@ -326,6 +329,10 @@ ADAPTER: Final = ClientAdapter(
         describe_use=describe_use,
         describe_result=describe_result,
         replace_texts=replace_texts,
+        merges_texts=False,
+        reports_limits=True,
+        tried="2.1.332",
+        untried=("parked",),
     ),
     LaunchSupport(
         "claude",

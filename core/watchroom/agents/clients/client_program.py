@@ -65,7 +65,8 @@ _KEPT_BEGINNINGS = ("LC_", "XDG_", "PG", "WATCHROOM_")
 _ABSENT = (errno.ENOENT, errno.ECONNREFUSED)
 """The errors of a socket without a server."""
 _RETRY_SECONDS = 0.02
-_HOLDING = ("PreToolUse", "PermissionRequest")
+_HOLDING = ("PreToolUse", "PermissionRequest", "BeforeTool")
+"""The events whose hooks can hold a call, as clients name them."""
 _MAX_AGE = 86_400.0
 _SHELLS = (b"sh", b"bash", b"dash", b"zsh", b"ksh", b"ash", b"busybox")
 _MAX_SHELLS = 8

@@ -163,7 +163,13 @@ def _toml(value: Json) -> str:
 
 ADAPTER: Final = ClientAdapter(
     "codex",
-    AcpSupport(("codex-acp",), "read-only"),
+    AcpSupport(
+        ("codex-acp",),
+        "read-only",
+        install="npm install -g @agentclientprotocol/codex-acp",
+        registry=("codex-acp",),
+        tried="2.6.0",
+    ),
     HookSupport(
         servers=Table(_CONFIG, ("mcp_servers",)),
         environment=Table(_CONFIG, ("shell_environment_policy", "set")),
@@ -185,6 +191,9 @@ ADAPTER: Final = ClientAdapter(
         replace_texts=_replace_texts,
         # Codex still asks its person, and its sandbox stays active.
         allows_changes=True,
+        reports_limits=True,
+        tried="0.171.0",
+        untried=("parked",),
     ),
     LaunchSupport(
         "codex",

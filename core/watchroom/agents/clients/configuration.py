@@ -107,8 +107,11 @@ def build_entries(client: str, hook: HookProgram, attached: AttachedAs) -> Clien
         if hook.curl and event not in support.needs_status:
             run = _curl_words(hook, called, asked, event, seconds)
         line = _only_in(hook.common) + _hook_line(hook, run, event, is_strict)
+        line = support.write_line(line)
         entry: dict[str, Json] = {"type": "command", "command": line, "timeout": seconds}
-        hooks[event] = [{"hooks": [{**entry, **support.entry_fields(event, is_strict)}]}]
+        hooks[support.event_names.get(event, event)] = [
+            {"hooks": [{**entry, **support.entry_fields(event, is_strict)}]}
+        ]
     server: dict[str, Json] = {"command": command, "args": [*words, "mcp", root, *more]}
     return ClientEntries(server, format_mark(agents, client), hooks)
 
@@ -133,6 +136,8 @@ def build_configuration(client: str, hook: HookProgram, attached: AttachedAs) ->
             contents = [(Table(support.personal.name, table.names), each) for table, each in contents]
     files: dict[str, dict[str, Json]] = {}
     for table, content in contents:
+        if not table.file:
+            continue
         nested: dict[str, Json] = dict(content)
         for name in reversed(table.names):
             nested = {name: nested}
@@ -307,7 +312,10 @@ def _clean_table(
     names: Sequence[str],
     clean: Callable[[Mapping[str, Json]], Mapping[str, Json]],
 ) -> dict[str, Json]:
-    """Return ``fields`` with the table at ``names`` cleaned, or without the table if it becomes empty."""
+    """Return ``fields`` with the table at ``names`` cleaned, or without the table if it becomes empty. The
+    client has no such table if ``names`` is empty."""
+    if not names:
+        return dict(fields)
     name, *rest = names
     value, result = fields.get(name), dict(fields)
     if isinstance(value, Mapping):

@@ -274,7 +274,9 @@ def _replace_texts(event: Event, texts: Sequence[NewText]) -> Mapping[str, Json]
 
 ADAPTER: Final = ClientAdapter(
     "opencode",
-    AcpSupport(("opencode", "acp")),
+    AcpSupport(
+        ("opencode", "acp"), install="npm install -g opencode-ai", registry=("opencode",), tried="1.18.33"
+    ),
     HookSupport(
         servers=_NO_TABLE,
         environment=_NO_TABLE,
@@ -288,6 +290,10 @@ ADAPTER: Final = ClientAdapter(
         describe_use=_describe_use,
         describe_result=_describe_result,
         replace_texts=_replace_texts,
+        has_session_file=False,
+        reports_limits=True,
+        tried="1.18.33",
+        untried=("parked",),
     ),
     LaunchSupport(
         "opencode",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from watchroom.agents.clients import claude, codex, opencode
-from watchroom.agents.clients.adapter import AcpSupport, ClientAdapter, HookSupport
+from watchroom.agents.clients import claude, codex, gemini, opencode
+from watchroom.agents.clients.adapter import HookSupport
 
 ADAPTERS: Final = (
     claude.ADAPTER,
     codex.ADAPTER,
     opencode.ADAPTER,
-    ClientAdapter("gemini", AcpSupport(("gemini", "--acp"), "default")),
+    gemini.ADAPTER,
 )
 """One record for each client."""
 HOOKED_CLIENTS: Final = tuple(each.name for each in ADAPTERS if each.hooks is not None)

@@ -6,6 +6,7 @@ placeholder, or left out.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -17,8 +18,9 @@ FOLDER: Final = "DIR"
 MODEL: Final = "NAME"
 URL: Final = "URL"
 """Placeholders for values that the person fills in."""
-CLIENTS: Final = ("claude", "codex", "opencode", "gemini")
-"""The clients that ``watchroom run`` starts."""
+_CLIENT: Final = re.compile(r"[a-z][a-z0-9-]{0,63}")
+"""Matches the name of a client that ``watchroom run`` can start. It asks before it first runs a command of
+the ACP registry."""
 MAX_CHARACTERS: Final = 4096
 
 OmittedPart: TypeAlias = Literal["command", "agent", "folder"]
@@ -95,7 +97,7 @@ def _recorded_words(recorded: str, agents: Sequence[str], place: str) -> list[st
         case ["watchroom", "task", "--team", _, "--model", _, "--base-url", _]:
             return ["watchroom", "task", "--team", place, "--model", MODEL, "--base-url", URL]
         case ["watchroom", "run", client, _, "--agent", agent, "--resume", session]:
-            is_known = client in CLIENTS and agent in agents and _is_valid(check_agent_id, agent)
+            is_known = _CLIENT.fullmatch(client) and agent in agents and _is_valid(check_agent_id, agent)
             if is_known and _is_valid(check_session_id, session):
                 return ["watchroom", "run", client, place, "--agent", agent, "--resume", session]
     return None

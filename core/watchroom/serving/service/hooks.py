@@ -12,7 +12,7 @@ from watchroom.agents.clients.client_program import BEAT_SECONDS
 from watchroom.agents.clients.hook_answers import END, NOTHING, HookAnswer
 from watchroom.agents.clients.json_fields import text_of
 from watchroom.agents.clients.processes import ancestors_of, seconds_since_start
-from watchroom.agents.clients.registry import DEFAULT_CLIENT, HOOKED_CLIENTS
+from watchroom.agents.clients.registry import DEFAULT_CLIENT, HOOKED_CLIENTS, hooks_of
 from watchroom.agents.clients.session import session_id_of
 from watchroom.features.sessions.messages import Handover
 from watchroom.features.sessions.runtime.threads import run_in_thread
@@ -32,22 +32,26 @@ async def answer_hook(served: ServedWorkspace, request: ServiceRequest, connecti
 
     Raises `BadRequest`, ConnectionError, `WatchroomError`.
     """
-    event = _parse_event(request.body)
+    client = request.get("client", DEFAULT_CLIENT)
+    if client not in HOOKED_CLIENTS:
+        raise BadRequest(409, "no client")
+    hooks = hooks_of(client)
+    event = hooks.read_event(_parse_event(request.body))
     attendant = await _find_attendant(served, request, event)
     if attendant is None:
         await connection.answer(_dump(NOTHING, request))
         return
     age = await _age(served, request)
     with served.workspace.messages.hand_over() as handover:
-        answering = asyncio.ensure_future(
-            attendant.answer(
-                event,
-                handover,
-                age=age,
-                may_wait=request.get("entry") == _IDLE_ENTRY,
-                agents=request.all("agent"),
+        may_wait = request.get("entry") == _IDLE_ENTRY
+
+        async def answer() -> HookAnswer | None:
+            said = await attendant.answer(
+                event, handover, age=age, may_wait=may_wait, agents=request.all("agent")
             )
-        )
+            return None if said is None else hooks.write_answer(event, said)
+
+        answering = asyncio.ensure_future(answer())
         closing = asyncio.ensure_future(_until_ended(attendant, request.peer.pid, connection))
         await _send_answer(request, connection, answering, closing, handover)
 
@@ -101,8 +105,8 @@ async def _find_attendant(served: ServedWorkspace, request: ServiceRequest, even
     """Return the attendant of the client that runs the hook. None if no answer is needed. Raises `BadRequest`
     if the service cannot identify the client."""
     client, agents = request.get("client", DEFAULT_CLIENT), request.all("agent")
-    if client not in HOOKED_CLIENTS or len(agents) > MAX_AGENTS:
-        raise BadRequest(409, "no client or agent")
+    if len(agents) > MAX_AGENTS:
+        raise BadRequest(409, "too many agents")
     is_end = text_of(event, "hook_event_name") == END
     if is_end and served.has_ended(session_id_of(text_of(event, "session_id"))):
         return None
