@@ -79,7 +79,8 @@ _REACH: Final = 8
 """The distance to search for the next segment, as a multiple of the maximum length of a segment."""
 _MAX_TRIES: Final = 8
 _NEAR: Final = 250
-"""The number of bytes after a doubtful line that are searched first for a place without doubt."""
+"""The number of bytes after a doubtful line that are searched first for a place where a segment can certainly
+begin."""
 
 _HTML_ENDS: Final = (
     (rb"(?i)</(script|pre|style|textarea)>", "</script>"),
@@ -225,8 +226,8 @@ class _SegmentSplitter:
         return best
 
     def _doubtful(self, start: int, line: int) -> Iterator[TextSegment]:
-        """Yield the segments from ``start``, through the doubtful ``line``, to the next place without
-        doubt."""
+        """Yield the segments from ``start``, through the doubtful ``line``, to the next place where a segment
+        can certainly begin."""
         data = self._data
         after = self._line_after(line)
         end = max(after, self._line_after(min(len(data), start + self._max_bytes)))

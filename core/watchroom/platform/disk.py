@@ -345,9 +345,11 @@ class Folder:
         return name
 
     def _take_spare(self, parts: Parts) -> str | None:
-        """Return the replaced file of ``parts``: for a growing file, only the end must be written.
+        """Take a replaced file to write into: the former file of ``parts``, because only the end of a growing
+        file must be written.
 
-        If there are enough, return the oldest replaced file of another place, else None.
+        If there is none, take the oldest replaced file, once the maximum number is kept. Otherwise return
+        None.
         """
         spare = self._spares.pop(parts, None)
         if spare is None and len(self._spares) == _MAX_SPARES:

@@ -40,7 +40,7 @@ _PAUSE: Final = 0.3
 class LandOrder(NamedTuple):
     """A landing that a person wants.
 
-    - ``into``: the branch; empty for that of the main tree.
+    - ``into``: the branch; empty for the branch of the main tree.
     - ``check``: a program with its arguments, empty for no check.
     """
 
@@ -75,10 +75,10 @@ class _Preview(NamedTuple):
 class LandDialog(ModalDialog[Sequence[LandOrder] | Tree | None]):
     """Form for the landings of ``trees``, in this order.
 
-    The result has the trees that can land; or it is the only tree, if the person wants to commit what is
-    uncommitted in it first. None if the person goes back.
+    The result has the orders of the trees that can land. It is the only tree instead, if the person wants to
+    commit its uncommitted changes first. It is None if the person goes back.
 
-    ``commits_first``: whether to give that result without a question.
+    ``commits_first``: whether to return the only tree without a question.
     """
 
     BINDINGS = bindings("landing")
@@ -219,7 +219,7 @@ class LandDialog(ModalDialog[Sequence[LandOrder] | Tree | None]):
 
     @property
     def _uncommitted(self) -> Tree | None:
-        """The only tree, if uncommitted changes are in the way."""
+        """The only tree, if it cannot land because of uncommitted changes."""
         previews = self._previews
         return previews[0].tree if len(previews) == 1 and previews[0].is_uncommitted else None
 

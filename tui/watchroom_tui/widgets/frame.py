@@ -272,7 +272,7 @@ class _Entry(NamedTuple):
 
 class Footer(LineWidget):
     """The line at the bottom: the screens with their number keys, and the keys of the current screen. All are
-    clickable. The newest checkpoint of the journal is shown if there is space."""
+    clickable. The newest seal of the journal is shown if there is space."""
 
     def __init__(self, screen_name: str) -> None:
         super().__init__()

@@ -62,7 +62,7 @@ _TERM_SECONDS: Final = 1.0
 _QUIET_SECONDS: Final = 0.5
 """Seconds without an update after which the replay of a session's past is complete."""
 _CLAIMED_SECONDS: Final = 0.5
-"""Seconds between checks for delivery of the waiting messages by another process."""
+"""Seconds between checks whether another process has delivered the waiting messages."""
 _MAX_EVENTS: Final = 10_000
 """Maximum number of events that wait to become rows. A client that exceeds it is ended."""
 _MAX_REASON: Final = 500
@@ -427,8 +427,8 @@ class _AcpRun:
     def _fail_turn(self, reason: str, again: Sequence[PromptSubmitted] | None = None) -> None:
         """Record that the turn failed for ``reason``. Send no prompt until a resume or a message.
 
-        ``again``: prompts to send again then, before the waiting messages. None if the client has already
-        responded to them. In this case the client is asked to try again.
+        ``again``: the prompts to send first at that time. None if the client has already responded to them;
+        it is then asked to try again.
         """
         reason = validation.escape_unstorable(reason, _MAX_REASON)
         if self._must_end.is_set():

@@ -43,7 +43,7 @@ REJECTED: Final = "rejected"
 MAX_DIFFERENCE: Final = 100_000
 """Maximum characters of a diff."""
 PATH_ARGUMENTS: Final = ("file_path", "notebook_path", "path", "filename")
-"""The names of arguments with a file's path, in tools that write."""
+"""The names of the arguments that hold a file's path in tools that write files."""
 _OWN_FOLDERS: Final = frozenset(
     {
         CONTROL,
@@ -56,7 +56,7 @@ _OWN_FOLDERS: Final = frozenset(
     }
 )
 _MAX_FILE_BYTES: Final = 1_000_000
-"""Maximum bytes of a file for a diff, and maximum characters of its new text."""
+"""Maximum size of a file that is compared, in bytes, and of its new text, in characters."""
 _MAX_EDITED: Final = 10 * _MAX_FILE_BYTES
 """Maximum characters of a text between edits."""
 _MAX_CALLS: Final = 1000
@@ -65,8 +65,8 @@ _AT_CLIENT: Final = "human:at-"
 
 
 def denial_reason(root: str, agent: str, event: Mapping[str, Json], language: Language) -> str:
-    """Return the reason why ``agent`` must not make the call of ``event``, a call of a client's own tool;
-    empty if it may.
+    """Return the reason to deny ``agent`` the call of ``event``, which uses a client's own tool; empty if it
+    is allowed.
 
     A client's own tools must not write files that are written through Watchroom. The reason names the tool to
     use instead, in ``language``. ``root``: the workspace's folder.

@@ -86,7 +86,7 @@ class Config(NamedTuple):
     confirm_decisions: tuple[str, ...] = ()
     """The tools of people that ask for the passphrase each time, even while the key is unlocked."""
     trees: TreeSettings = TreeSettings()
-    """How a working tree is added."""
+    """The settings for adding working trees."""
 
     def with_agents(self, new: Iterable[Agent]) -> Config:
         """Return the config with the agents ``new`` added. They replace agents with the same ids."""

@@ -154,8 +154,8 @@ def _share_agents(needs: Sequence[Need], agents: Sequence[AgentView]) -> list[Ne
 
 
 def _takes_in(need: Need, owner: Need | None) -> bool:
-    """Return whether ``need`` may list an agent of its task that is now in the need ``owner``. None: no need
-    lists the agent."""
+    """Return whether ``need`` may list an agent of its task. ``owner``: the need that lists the agent now,
+    None if no need does."""
     return owner is None or owner is need or bool(need.row.message and not owner.row.message)
 
 

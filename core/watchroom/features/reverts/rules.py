@@ -322,7 +322,7 @@ def _exists(off: frozenset[int], versions: Sequence[PathVersion], before: str | 
 
 
 def _last_brought(off: frozenset[int], versions: Sequence[PathVersion], start: PathVersion) -> PathVersion:
-    """Return the last version except the versions ``off`` and reverts, ``start`` if there is none."""
+    """Return the last version that is neither in ``off`` nor a revert; ``start`` if there is none."""
     brought = (each for each in reversed(versions) if each.number not in off and not each.is_revert)
     return next(brought, start)
 

@@ -213,7 +213,7 @@ class SessionRecords:
         return [SessionRecord(row, self._store.content(row)) for row in rows]
 
     def first_message_after(self, agent: str) -> int | None:
-        """Return the row after which ``agent``, which has no session yet, can have messages: its spawn.
+        """Return the row that spawned ``agent``, which has no session yet. Its messages come after this row.
 
         None if nobody can have written to it. Raise `UnknownAgent`.
         """

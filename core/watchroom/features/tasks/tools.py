@@ -114,7 +114,7 @@ class ListFilesResult(ResultModel):
     more: int | None = None
     """The number of entries that are left out at the end."""
     notice: str | None = None
-    """How to list the remaining entries, and the number of entries with names that the tools do not
+    """A text on how to list the remaining entries, and the number of entries with names that the tools do not
     accept."""
 
 

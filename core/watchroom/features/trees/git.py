@@ -221,7 +221,7 @@ class GitTree:
 
     def read_operated_branch(self) -> str:
         """Return the branch of an unfinished rebase or bisection, which will move it or check it out again.
-        Empty if there is none: HEAD is detached meanwhile."""
+        Empty if there is no such operation. Until it ends, HEAD is detached."""
         for name in _BRANCH_FILES:
             found = os.fsdecode(_read_small(os.path.join(self.git, name)).strip())
             if found:

@@ -27,7 +27,7 @@ _MAX_COMMITS: Final = 100
 """Maximum number of agents' commits that are compared with HEAD."""
 
 BaseKind: TypeAlias = Literal["version", "commit", "text"]
-"""How the versions in HEAD are identified.
+"""The way in which the versions in HEAD are identified.
 
 - ``version``: HEAD has the text of a version.
 - ``commit``: HEAD has the text of an agents' commit.

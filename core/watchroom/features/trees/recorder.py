@@ -183,7 +183,7 @@ class TreeRecorder:
     # -- suspects
 
     def suspect(self, paths: Iterable[str]) -> None:
-        """Have the next `record` compare the files at the absolute ``paths``."""
+        """Make the next `record` compare the files at the absolute ``paths``."""
         with self._lock:
             for path in paths:
                 name = self.name_of(path)
@@ -266,7 +266,7 @@ class TreeRecorder:
         return [row for batch in _batches(finder.find(names)) for row in self._commit(batch)]
 
     def list_recorded(self) -> set[str]:
-        """Return the names of the files with rows that need a file, or whose file may be there again."""
+        """Return the names of all files with rows, including deleted files, which may exist again."""
         heads = self._store.journal.heads(REPO, f"{self.id}/")
         return {self._name_in(head.path) for head in heads if find_row_flaw(head) is None}
 
@@ -435,7 +435,7 @@ class TreeRecorder:
         self._store.journal.blobs.keep([data])
 
     def _read_baseline(self, name: str) -> list[Write]:
-        """Return the draft of the first version of the file ``name``, if git has it."""
+        """Return the draft of the first version of the file ``name``, if the file is in git."""
         finder = _Changes(self, self._index, None, _author(()), _Moves())
         return finder.read_baseline(name)
 
@@ -583,7 +583,7 @@ class _Changes:
             self._baselines[name] = _Baseline(draft, content)
 
     def read_baseline(self, name: str) -> list[Write]:
-        """Return the draft of the first version of the file ``name``, none if git does not have it."""
+        """Return the draft of the first version of the file ``name``, none if the file is not in git."""
         if name not in self._before:
             return []
         self._read_baselines([name])
@@ -606,7 +606,7 @@ class _Changes:
         return self._is_in_index(name) and (is_same or self._is_moved(name))
 
     def _is_moved(self, name: str) -> bool:
-        """Return whether git went to another commit in which the file ``name`` differs."""
+        """Return whether git switched to another commit in which the file ``name`` differs."""
         is_other = self._before.get(name) != self._index.get(name)
         return self._moves.is_by_git and is_other and name not in self._moves.committed
 

@@ -197,7 +197,7 @@ def check_decision(
     where = f"row {fields['seq']}, {fields['tool']} by {fields['actor']}"
     effect = effect_of(fields, detail)
     if not fields["actor"].startswith("human:") or fields["tool"] not in DECISIONS.get(effect, set()):
-        raise Wrong(f"{where}: its tool or actor may not do this")
+        raise Wrong(f"{where}: this tool or actor cannot make such a decision")
     person = people.get(fields["actor"])
     # People may change only their own keys.
     changed = (

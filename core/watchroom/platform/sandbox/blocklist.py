@@ -11,7 +11,7 @@ from typing import Final
 
 _BEFORE: Final = r"(?<![\w.-])"
 _AFTER: Final = r"(?![\w.(=-])"
-"""These exclude parts of other words: pseudocode, server.shutdown(), sort -su."""
+"""Around a keyword, these exclude parts of other words: pseudocode, server.shutdown(), sort -su."""
 
 _PATTERNS: Final = tuple(
     (keyword, re.compile(pattern))

@@ -50,8 +50,8 @@ def decode_initial_state(text: str) -> AgentState:
 
 
 def encode_step(before: AgentState, after: AgentState) -> str:
-    """Return the content of the row of the step from ``before`` to ``after``. The events of ``after`` begin
-    with the events of ``before``."""
+    """Return the row content for the step from ``before`` to ``after``. The events of ``after`` begin with
+    the events of ``before``."""
     kept = _common_length(before.messages, after.messages)
     changed = {name for name in _FIELDS if getattr(before, name) != getattr(after, name)}
     return encode_record(
