@@ -1088,7 +1088,7 @@ class UnknownTree(GitError):
 
 
 class TreeKept(GitError):
-    """A working tree is not removed, because something is in the way. Values: name, reasons."""
+    """A working tree is not removed, because there are obstacles. Values: name, reasons."""
 
     code = "tree_kept"
 

@@ -502,7 +502,7 @@ class Workspace:
 
     @property
     def landings(self) -> Landings:
-        """Merges what is committed in working trees into a branch, such as the branch of the main tree."""
+        """Merges the commits of working trees into a branch, such as the branch of the main tree."""
         return self._services.landings
 
     @property

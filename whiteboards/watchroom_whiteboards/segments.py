@@ -137,7 +137,7 @@ class _SegmentSplitter:
             found = self._next.search(data, after - 1, limit) if after < size else None
 
     def _limit(self, start: int) -> int:
-        """Return the end of the search for a segment from ``start``, at the end of a line."""
+        """Return the line end at which the search for the segment that begins at ``start`` stops."""
         return self._line_after(min(len(self._data), start + _REACH * self._max_bytes))
 
     def _title(

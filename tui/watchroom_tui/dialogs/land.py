@@ -54,7 +54,7 @@ class _Preview(NamedTuple):
 
     - ``plan``: None if the tree cannot land.
     - ``changed``: the paths that the landing changes.
-    - ``difference``: the changes of the first of them, as lines.
+    - ``difference``: the changes of the first `_MAX_FILES` of these files, as lines.
     - ``refusal``: why the tree cannot land, sanitized.
     - ``is_uncommitted``: whether it cannot land because of uncommitted changes.
     """
@@ -75,10 +75,11 @@ class _Preview(NamedTuple):
 class LandDialog(ModalDialog[Sequence[LandOrder] | Tree | None]):
     """Form for the landings of ``trees``, in this order.
 
-    The result has the orders of the trees that can land. It is the only tree instead, if the person wants to
-    commit its uncommitted changes first. It is None if the person goes back.
+    The result is the sequence of orders for the trees that can land. If there is only one tree, and the
+    person wants to commit its uncommitted changes first, the result is this tree. It is None if the person
+    goes back.
 
-    ``commits_first``: whether to return the only tree without a question.
+    ``commits_first``: if there is only one tree, whether to return it without asking about the commit.
     """
 
     BINDINGS = bindings("landing")
@@ -90,7 +91,7 @@ class LandDialog(ModalDialog[Sequence[LandOrder] | Tree | None]):
         self._commits_first = commits_first
         self._previews: Sequence[_Preview] = ()
         self._command: tuple[str, ...] = ()
-        """The check that the field was filled with."""
+        """The check with which the dialog filled the field."""
         self._target = ""
         """The branch that was previewed."""
         self._is_filled = False

@@ -283,7 +283,7 @@ class Footer(LineWidget):
         self._drawn: tuple[tuple[object, ...], Strip] | None = None
 
     def show_seal(self, seal: SealView | None) -> None:
-        """Show ``seal``, the newest checkpoint of the journal."""
+        """Show ``seal``, the newest seal of the journal."""
         if seal != self._seal:
             self._seal = seal
             self.refresh()

@@ -174,7 +174,7 @@ def _read_text(path: str) -> str | None:
 
 
 def build_question(client: str, call: PendingCall, folder: str, rule: str, expires: int) -> Request:
-    """Return the request to approve ``call``, with its diff. Reads the file.
+    """Return the request to approve ``call``, with its diff. Reads the file that the call changes.
 
     - ``client``: the name of the client, which works in ``folder``
     - ``rule``: the policy rule that requires the approval, empty if the client asks

@@ -72,7 +72,7 @@ from watchroom.workspace import Workspace
 TOOL: Final = "client_event"
 """The tool of the rows of a client's session, except rows that end a call."""
 _FOLDER: Final = "cwd"
-"""A field in the detail of the first row."""
+"""The field of the client's working folder, in the detail of the first row."""
 _MAX_TRIES: Final = 100
 """Maximum attempts to write a row while other processes write to the same session."""
 _MAX_STEPS_READ: Final = 100

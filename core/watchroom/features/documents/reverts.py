@@ -272,8 +272,7 @@ def _seen_version(row: Row) -> int | None:
 
 
 def _seen_versions(rows: Iterable[Row]) -> dict[int, int]:
-    """Return, by written version, the version that its writer saw. Only versions for which `_seen_version`
-    has a result."""
+    """Return the results of `_seen_version` by the numbers of the written versions, without None."""
     return {row.version or 0: seen for row in rows if (seen := _seen_version(row)) is not None}
 
 

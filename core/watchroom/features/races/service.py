@@ -131,8 +131,8 @@ class Races:
         - ``listeners``: called while a tree is added.
         - ``on_added``: called with each added tree.
 
-        If a tree cannot be added, or its setup command fails, those that were added are removed again. Raises
-        `InvalidRace`, and the errors of `OwnTrees.add`.
+        If a tree cannot be added, or its setup command fails, the trees that were already added are removed
+        again. Raises `InvalidRace`, and the errors of `OwnTrees.add`.
         """
         if not _NAME.fullmatch(plan.name):
             raise InvalidRace(name=plan.name, rule="race_name")

@@ -113,8 +113,8 @@ class SessionRecords:
         return row
 
     def _present(self, detail: Mapping[str, Json]) -> dict[str, Json]:
-        """Return ``detail`` with the presence lease of the process that runs the session, default this
-        one."""
+        """Return ``detail`` with the presence lease of the process that runs the session, by default this
+        process."""
         return {**detail, PRESENCE: detail.get(PRESENCE) or self._store.journal.presence.hold()}
 
     def take_over(self, last: Row, text: str, detail: Mapping[str, Json]) -> Row:

@@ -58,7 +58,7 @@ class TreeComment(NamedTuple):
 
     @property
     def detail(self) -> dict[str, Json]:
-        """The comment as a row's detail."""
+        """The comment as the detail of a row."""
         return {
             "comment": self.id,
             "path": self.path,

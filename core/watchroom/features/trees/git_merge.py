@@ -164,8 +164,8 @@ class GitMerger:
     # -- a checked-out branch
 
     def list_blocking(self, before: str, after: str) -> list[str]:
-        """Return the files of this tree, at the commit ``before``, that are in the way of a move to
-        ``after``: uncommitted changes, and ignored files that it would overwrite."""
+        """Return the files of this tree, at the commit ``before``, that block a move to ``after``:
+        uncommitted changes, and ignored files that it would overwrite."""
         if not os.path.exists(os.path.join(self._git.git, "index")):
             # Nothing is checked out here.
             return self._git.list_staged()

@@ -267,8 +267,8 @@ class Landings:
           next check. The branch is only moved if its exit code is 0.
         - ``linked``, ``timeout``, ``cache``: see `watchroom.features.trees.commits.AgentCommits.try_agent`.
 
-        Raises `TargetChanged` if uncommitted changes are in the way in the tree that has the branch checked
-        out, `GitBusy` if another landing runs, and the errors of `plan`.
+        Raises `TargetChanged` if uncommitted changes block the landing in the tree that has the branch
+        checked out, `GitBusy` if another landing runs, and the errors of `plan`.
         """
         with self._store.journal.claim(_CLAIM) as is_mine:
             if not is_mine:

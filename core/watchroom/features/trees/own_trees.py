@@ -530,8 +530,8 @@ class OwnTrees:
     # -- remove
 
     def plan_removal(self, name: str, agents: Sequence[tuple[str, str]] = ()) -> RemovalPlan:
-        """Record the uncommitted files of the tree ``name``, and return what else would be lost with the
-        tree. Nothing is removed.
+        """Record the uncommitted files of the tree ``name``, and return the plan of its removal. Nothing is
+        removed.
 
         ``agents``: as in `list_trees`.
 

@@ -284,7 +284,7 @@ class ConflictPreview:
     def _read_common(
         self, sides: Sequence[tuple[TreeRecorder, str]], names: Sequence[str]
     ) -> list[dict[str, _Side]]:
-        """Return those of the files ``names`` that both trees may have changed, as they are in each tree."""
+        """Return the files among ``names`` that both trees may have changed, as they are in each tree."""
         one, other = (tree for tree, _ in sides)
         pair = self._pairs[one.id, other.id]
         rows = [dict(zip(names, each.heads(names), strict=True)) for each in (one, other)]

@@ -42,7 +42,8 @@ class Approval(NamedTuple):
 class CheckRun(NamedTuple):
     """A command that ran in a copy of the tree.
 
-    - ``agents``: the agents whose work was in the copy; empty for a landing, which has all that is committed.
+    - ``agents``: the agents whose work was in the copy; empty for a landing, whose copy has all commits of
+      the tree.
     - ``status``: its exit code; None after the timeout.
     """
 

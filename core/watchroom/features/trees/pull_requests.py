@@ -455,7 +455,7 @@ class PullRequests:
     # -- rows
 
     def record(self, call: CallContext, record: PullRequestRecord) -> None:
-        """Record how far a pull request is."""
+        """Record the progress of a pull request."""
         subject = extract_first_line(f"{record.branch}: {record.state} {record.url}", 200)
         note = call.with_tool(PULL_REQUEST).note(TREE, record.tree, message=subject, detail=record.detail)
         self._store.commits.commit(note)

@@ -143,8 +143,8 @@ class TreeRecorder:
             self._folder.close()
 
     def was_replaced(self) -> bool:
-        """Return whether another folder is in the place of the tree's, such as that of a new tree. Both can
-        have the same number on disk, and the same git folder."""
+        """Return whether another folder has replaced the tree's folder, for example the folder of a new tree.
+        Both can have the same inode and the same git folder."""
         try:
             return _identify(self.git.folder) != self._identity or self.git.read_id() != self.id
         except OSError:
@@ -210,7 +210,7 @@ class TreeRecorder:
             return not self._suspects.isdisjoint(names)
 
     def suspect_all(self) -> None:
-        """Have the next `record` compare the whole tree."""
+        """Make the next `record` compare the whole tree."""
         with self._lock:
             self._needs_look = True
             self.blobs.close()

@@ -212,7 +212,7 @@ class CommitRecord(NamedTuple):
 
     @property
     def detail(self) -> dict[str, Json]:
-        """The detail of the row of this record."""
+        """The record as the detail of a row."""
         took: dict[str, Json] = {path: [*versions] for path, versions in self.took.items()}
         return {"branch": self.branch, "commit": self.commit, "parent": self.parent, "took": took}
 
@@ -246,7 +246,7 @@ class TryRecord(NamedTuple):
 
     @property
     def detail(self) -> dict[str, Json]:
-        """The detail of the row of this record."""
+        """The record as the detail of a row."""
         return {
             "agents": [*self.agents],
             "command": [*self.command],

@@ -252,7 +252,7 @@ class TreeRemoval:
     # -- remove
 
     def check(self, plan: RemovalPlan, *, force: bool) -> None:
-        """Raise `TreeKept` if an obstacle of ``plan`` is in the way."""
+        """Raise `TreeKept` if an obstacle of ``plan`` forbids the removal."""
         kinds = [each.kind for each in plan.obstacles if not force or is_final(each.kind)]
         if kinds:
             raise TreeKept(name=plan.name, reasons=", ".join(kinds))

@@ -290,7 +290,8 @@ class FilesScreen(BaseScreen):
         self._show_row()
 
     def action_flip_diff(self) -> None:
-        """Show the difference from the version before, or from HEAD for a change. Show the text again."""
+        """Show the difference from the version before, or from HEAD for a change. If it is shown already,
+        show the text."""
         self._flip("difference")
 
     def action_flip_sides(self) -> None:
@@ -309,7 +310,8 @@ class FilesScreen(BaseScreen):
         self._flip("authors")
 
     def _flip(self, form: Form) -> None:
-        """Show ``form``, or the other form if it is shown already: the text, for a change its authors."""
+        """Show ``form``. If it is shown already, show the text instead, or the authors if it is the
+        difference of a change."""
         other: Form = "authors" if self._shows_change and form == "difference" else "text"
         self._form_in_front = other if self._form_in_front == form else form
         self._show_row()
