@@ -267,7 +267,7 @@ class GitMerger:
         return sorted(moved - written - partial)
 
     def _refresh(self, variables: Mapping[str, str]) -> None:
-        """Update the times in the index of files whose content equals the index."""
+        """For each file whose content equals its index entry, update the times in that entry."""
         self._run("update-index", "-q", "--refresh", variables=variables, accepted=(0, 1))
 
     def _hash_files(

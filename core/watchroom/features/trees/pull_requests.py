@@ -291,7 +291,7 @@ class PullRequests:
         return {each.commit for each in self.list_records() if each.branch == escape_unstorable(branch)}
 
     def _list_newest(self, git: GitTree) -> list[int]:
-        """Return the rows of the newest versions of the tree."""
+        """Return the row numbers of the newest versions of the tree's files."""
         return [row.seq for row in self._store.journal.heads(REPO, repo_path(git.tree_id(), ""))]
 
     def _find_sessions(self, compared: Iterable[FileComparison]) -> Mapping[int, str]:

@@ -212,8 +212,8 @@ def _describe_named_call(call: ToolCall) -> str:
 
 
 def parse_processed_rows(row: Row) -> tuple[int, tuple[int, ...]]:
-    """Return the newest row that the session had processed at the step ``row``, and the rows of the messages
-    that were still waiting."""
+    """Return the number of the newest row that the session had processed at the step ``row``, and the row
+    numbers of the messages that were still waiting."""
     heard, waiting = row.detail.get("heard"), row.detail.get("waiting")
     numbers = waiting if isinstance(waiting, list) else []
     return heard if isinstance(heard, int) else row.seq, tuple(
