@@ -180,7 +180,8 @@ def _begin(
 def _build(
     workspace: Workspace, client: str, prompt: str, args: Namespace, texts: Catalogue
 ) -> tuple[str, Launch]:
-    """Return a client's program, and its start. It has the same hooks as a client that a person starts."""
+    """Return a client's program, and its start. The client gets the same hooks as a client that a person
+    starts."""
     name, *own = shlex.split(client)
     support = LAUNCHED_CLIENTS[name]
     launch = build_client(name, workspace.root, support.work_on(prompt, own), args.language, texts)

@@ -52,7 +52,7 @@ def print_race(workspace: Workspace, race: Race, texts: Catalogue, *, as_json: b
 
 
 def progress_lines(progress: Sequence[RaceProgress], texts: Catalogue) -> list[str]:
-    """Return a line for each agent of a race that runs: its state, its time, and its changes."""
+    """Return a line for each agent of a running race: its state, its time, and its changes."""
     return [progress_line(each, texts) for each in progress]
 
 

@@ -265,8 +265,8 @@ class _Views:
 
 
 def _seen_version(row: Row) -> int | None:
-    """Return the version that the writer of ``row`` saw, if others had already deleted characters that it
-    deleted."""
+    """Return the version that the writer of ``row`` saw, if the row deleted characters that others had
+    already deleted."""
     seen = row.detail.get(SEEN)
     return seen if isinstance(seen, int) and 0 < seen < (row.version or 0) else None
 

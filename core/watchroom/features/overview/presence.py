@@ -132,8 +132,8 @@ class _Marking:
 def _share_agents(needs: Sequence[Need], agents: Sequence[AgentView]) -> list[Need]:
     """Return ``needs`` such that each agent of a lost task is in one need for a process of that task.
 
-    An agent stays in the need of its own process. Exception: that process names no command to resume it, and
-    another process of the task does.
+    An agent stays in the need of its own process, unless only another process of the task names a command to
+    resume it.
     """
     losses = sorted((need for need in needs if need.kind == "lost"), key=lambda need: not need.row.message)
     owners = {agent: need for need in losses for agent in need.work.agents}

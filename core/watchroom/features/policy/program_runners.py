@@ -171,8 +171,8 @@ _ANYWHERE: Final = frozenset(
         "yarn",
     ]
 )
-"""Programs that run another command, which can begin at any of their words. A name with marks is treated the
-same."""
+"""Programs that run another command. It can begin at any word of their arguments. A program whose name has
+marks is treated like these programs."""
 _OPTION_SCRIPTS: Final = frozenset(["flock", "runuser", "sg", "su"])
 """Programs whose option ``-c`` is a script, at any position."""
 _SHELL_RUNNERS: Final = frozenset(("su", "sudo", "runuser", "doas", "sg", "chroot", "nsenter", "unshare"))

@@ -854,8 +854,8 @@ class TreeCalls:
         return command is None or command.names(path)
 
     def _is_accused(self, holder: Holder, row: Row) -> bool:
-        """Return whether the call of ``holder`` may have made ``row``, which has several candidates. Its
-        command names the file, or no candidate's command does."""
+        """Return whether the call of ``holder`` may have made ``row``, which has several candidates. It may
+        have if its command names the file, or if no candidate's command does."""
         agents = candidates_of(row)
         if holder.agent not in agents:
             return False

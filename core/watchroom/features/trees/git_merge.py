@@ -221,9 +221,9 @@ class GitMerger:
     def move_checked_out(self, before: str, after: str) -> list[str]:
         """Move the branch that is checked out in this tree, and its files and index.
 
-        A move that was interrupted after it moved the branch is continued by the same call. Files whose
-        content is neither that of ``before`` nor that of ``after`` are not changed. Return their paths.
-        Raises `GitBusy` if the branch is at neither commit, or if the index is locked.
+        If a move was interrupted after it had moved the branch, the same call continues it. Files that have
+        neither their content in ``before`` nor their content in ``after`` are not changed. Return their
+        paths. Raises `GitBusy` if the branch is at neither commit, or if the index is locked.
         """
         writer = GitWriter(self._git.folder, self._git.git)
         writer.recover(self._git.read_state)

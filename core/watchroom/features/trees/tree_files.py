@@ -134,8 +134,8 @@ class TreeFiller:
     # -- tracked files
 
     def clone_tracked(self, tree: GitTree, on_progress: OnProgress = lambda done, of: None) -> int:
-        """Clone the large files of ``tree``, which has no files, that are the same in the other tree. Return
-        their number. Git writes the others with the next checkout."""
+        """Clone the large files of HEAD that are the same in the other tree into ``tree``, which has no files
+        yet. Return their number. Git writes all other files with the next checkout."""
         known = self._source.list_index()
         large = {name for name in known if self._size(name) >= _MIN_CLONED_BYTES}
         if not large:
@@ -172,8 +172,8 @@ class TreeFiller:
             return 0
 
     def _find_same(self, entries: Mapping[str, IndexEntry], known: Mapping[str, IndexEntry]) -> list[str]:
-        """Return the files of ``entries``, the new index, that are unchanged in the other tree, whose index
-        is ``known``. None if git may write them differently here."""
+        """Return the files that are the same in both trees. Empty if git may write them differently here.
+        ``entries``: the index of the new tree. ``known``: the index of the other tree."""
         if any(each.is_absent for each in known.values()):
             return []
         changed = {*self._source.list_changed(), *list_hidden(self._source)}

@@ -53,8 +53,8 @@ _FOLDER_ROW: Final = (
 def look_up_few(heads: int, folders: int) -> str:
     """Return a query like `LOOK_UP` for ``heads`` paths and ``folders`` folders, without keys.
 
-    Its values are not JSON, which is faster for one draft. They are zone and path of each path. Then, for
-    each folder: zone, path, zone, and the bounds of the paths inside.
+    Its values are not JSON, which is faster for one draft. For each path, the values are its zone and its
+    path. For each folder, they are its zone, its path, its zone again, and the bounds of the paths inside.
     """
     return "\nUNION ALL\n".join((_LAST_ROW, *[_HEAD_ROW] * heads, *[_FOLDER_ROW] * folders))
 
