@@ -240,8 +240,8 @@ class OpenCalls:
         """Return the calls of ``session`` that its client's question about ``tool`` with ``arguments`` may be
         about.
 
-        These are calls without a question, in order. Calls of other sessions and of its subagents never
-        match.
+        These are calls without a question, in order. Calls of other sessions, or of the session's subagents,
+        never match.
         """
         return [
             call

@@ -41,7 +41,7 @@ TOO_MANY: Final = "too_many_versions"
 WITHDRAWN: Final = "withdrawn"
 """The result for an item that nobody has used: it is withdrawn."""
 SUBJECT_CHARACTERS: Final = 200
-"""Maximum characters of a message in lists. Its text is complete."""
+"""Maximum characters of a message as it is shown in lists. The content of its row has the whole text."""
 
 
 def is_revert_row(row: Row) -> bool:
