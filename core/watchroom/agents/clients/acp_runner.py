@@ -176,7 +176,7 @@ class _AcpRun:
         self._is_resumed.set()
         self._paused_by = ""
         self._refusals: dict[str, str] = {}
-        """The codes of the reasons of unfinished refused calls, by the id of the call."""
+        """The refusal codes of refused calls that have not ended, by the id of the call."""
         self._has_cut_turn = False
         self._is_ready = asyncio.Event()
         """Cleared after a failed turn, until a person resumes the agent or a message arrives."""

@@ -298,8 +298,8 @@ def _first_needed(selected: set[int], reverts: Mapping[int, set[int]], seen: Map
     """Return the first version that is needed to revert the versions ``selected``.
 
     - ``reverts``: later reverts. They need the versions that they turned off.
-    - ``seen``: the versions that writers saw. A writer needs the version after the seen version, unless that
-      would be too many versions.
+    - ``seen``: the versions that writers saw. To restore what a writer saw, the version after the seen
+      version is needed. It is ignored if too many versions would then be needed.
     """
     first = min(selected)
     newest = max([*selected, *seen])

@@ -261,7 +261,8 @@ class PullRequests:
         return main.git.read_state().branch if main is not None else ""
 
     def _find_base(self, git: GitTree, options: PullRequestOptions, head: str) -> str:
-        """Return the merge base with the target branch, at the remote as far as it is known here."""
+        """Return the merge base of ``head`` and the target branch: the remote's branch as last fetched, else
+        the local branch."""
         merger = GitMerger(git)
         refs = (f"refs/remotes/{options.remote}/{options.into}", f"refs/heads/{options.into}")
         target = next((found for each in refs if (found := _read_ref(git, each))), "")

@@ -53,8 +53,8 @@ _BATCH_ROWS: Final = 200
 _BATCH_BYTES: Final = 1024 * 1024
 """Maximum rows in a batch of changes, and the size in bytes at which a batch ends."""
 _SETTLED_NANOSECONDS: Final = 1_000_000_000
-"""Nanoseconds after a file's last change in which it is read again. A further change could have the same
-time."""
+"""Nanoseconds after a file's last change in which the file is always read again, because a further change
+could have the same time stamp."""
 _IGNORE_FILES: Final = (".gitignore",)
 _ATTRIBUTES_FILE: Final = ".gitattributes"
 _log = logging.getLogger("watchroom")
