@@ -279,7 +279,7 @@ async def test_ending_an_agent_ends_those_that_it_made(workspace: Workspace, tas
         await chooses_agent(user, "ada")
         await user.press("X")
         await user.is_asked(
-            "End ada for good? Its work stays; it cannot be resumed. Agents that it spawned end"
+            "End ada for good? Its work stays, but the agent cannot be resumed. Agents that it"
         )
         assert "eve" in user.words_in("#question")
         await user.press("escape")

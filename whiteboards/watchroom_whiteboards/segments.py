@@ -143,8 +143,8 @@ class _SegmentSplitter:
     def _title(
         self, found: re.Match[bytes], start: int, line: int, after: int, marks: tuple[HeadingMark, ...]
     ) -> HeadingMark | None:
-        """Return the heading in this line, or the heading that it underlines. None if there is none, or if
-        this is doubtful."""
+        """Return the heading in this line, or the heading that it underlines. None if there is no
+        heading, or if it is doubtful."""
         if found.lastgroup == "atx":
             return None if self._may_be_table(line, after) else HeadingMark(len(found["atx"]), line, after)
         if found.lastgroup != "rule":

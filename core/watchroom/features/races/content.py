@@ -1,5 +1,5 @@
-"""Stores and compares all files of a working tree with git, committed or not. The index and the branch do not
-change."""
+"""Stores all files of a working tree in git, committed or not, and compares them. The index and the branch do
+not change."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class ReadFileResult(ResultModel):
     version: int | None = None
     """The version; None if git ignores the file."""
     notice: str | None = None
-    """A text, if git ignores the file."""
+    """A text that says what this means, if git ignores the file."""
 
 
 @tool("read_file", path=("path",), reads_only=True)
@@ -73,7 +73,7 @@ class WriteFileResult(ResultModel):
     recorded: bool | None = None
     """False if git ignores the file."""
     notice: str | None = None
-    """A text, if git ignores the file."""
+    """A text that says what this means, if git ignores the file."""
 
 
 @tool(WRITE_FILE, path=("path",), destroys=True, idempotent=True)

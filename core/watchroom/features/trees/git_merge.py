@@ -184,7 +184,7 @@ class GitMerger:
         return sorted(found) or self._try_move(before, after)
 
     def _is_taken(self, path: str, old: Collection[str]) -> bool:
-        """Return whether something is in the place of the new file ``path`` that is not in ``old``."""
+        """Return whether a file or folder that is not in ``old`` blocks the new file ``path``."""
         if self._list_below(path) - {*old}:
             return True
         above = [each for each in _folders_above(path) if each not in old]

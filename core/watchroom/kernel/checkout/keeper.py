@@ -1,7 +1,7 @@
 """Decides which process of this machine keeps a workspace: watches its files, seals, indexes and so on.
 
-The resident service keeps the workspaces in use. If no service is running, every process with the open
-workspace does this work. In addition, each job has its own lock, so that two processes never do the same job.
+The resident service keeps the workspaces in use. If no service is running, every process that has the
+workspace open does this work. In addition, each job has its own lock, so that two processes never do the same job.
 """
 
 from __future__ import annotations

@@ -222,7 +222,7 @@ class Reconciler:
             note: Returns the note for the edit.
 
         Raises:
-            EditedAgain: The file has a newer or an unrecorded edit. No text is replaced that nobody has seen.
+            EditedAgain: The file has a newer or an unrecorded edit. Nothing is replaced unseen.
             NoOutsideEdit: There is no edit.
             NotText, TooLarge: The journal cannot keep the file's content.
         """
