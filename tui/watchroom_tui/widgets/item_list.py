@@ -367,7 +367,7 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
         self._kept.clear()
 
     def empty_lines(self, width: int) -> list[str]:
-        """Return the lines for an empty list: the future content, and the way to fill the list."""
+        """Return the lines for an empty list: what it will contain, and how to fill it."""
         texts = texts_of(self)
         text = texts("list.no_match", filter=self._filter) if self._filter else texts(self._empty)
         return wrap(sanitize(text), max(10, width - 2))

@@ -498,8 +498,11 @@ def fingerprint(text: str) -> str:
 
 
 def _key_of(path: str, key: str, attempt: int) -> str:
-    """Return the key of a row. A row that was written too late keeps its key, so a later attempt needs
-    another key. The attempts for a repeated report have the same keys."""
+    """Return the key of a row for this ``attempt`` to write it.
+
+    Each attempt needs another key, because a row that was written too late keeps the key of its attempt. If a
+    report is repeated, its attempts have the same keys as before.
+    """
     if not key:
         return ""
     if len(key) > _MAX_KEY:

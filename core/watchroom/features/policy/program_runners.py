@@ -317,8 +317,8 @@ def _find_option_values(words: list[str], letter: str) -> Iterator[str]:
 
 
 def _expand_shell(words: list[str]) -> Run:
-    """Return the script that a shell runs. The first word that is not an option is a script or a script
-    file."""
+    """Return the script that a shell runs. The first word that is not an option is the script with
+    ``-c``, else the path of a script file."""
     has_script, index = False, 1
     while index < len(words):
         word = words[index]

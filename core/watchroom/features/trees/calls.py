@@ -810,8 +810,9 @@ class TreeCalls:
         """Record the lines of others that the versions ``rows`` of a call removed unseen. Return the notices
         for its agent.
 
-        The agent's own lines count as seen afterwards. Changes by a command to a file that it does not name
-        (``make``) do not."""
+        The agent's own lines count as seen afterwards, except lines that a command (such as ``make``) changed
+        in a file that it does not name.
+        """
         told: list[str] = []
         for row in rows:
             version = row.version or 0

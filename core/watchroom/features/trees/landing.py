@@ -528,6 +528,6 @@ def _conflict_path(tree: str, name: str) -> str:
 
 
 def _join(paths: Sequence[str]) -> str:
-    """Return some of ``paths`` for a message."""
+    """Return the first ten of ``paths`` in one line, and the number of all if there are more."""
     shown = ", ".join(escape_unstorable(each) for each in paths[:10])
     return shown if len(paths) <= 10 else f"{shown}, … ({len(paths)})"

@@ -170,7 +170,8 @@ def effect_of(fields: dict[str, Any], detail: dict[str, Any]) -> str:
 def check_place(row: list[Any], statement: dict[str, Any], known: dict[int, list[Any]], legacy: bool) -> None:
     """Check that the decision ``row`` is at the signed position. Raise Wrong.
 
-    ``statement``: the signed statement. ``known``: rows by number. ``legacy``: version 0.2.0 counts.
+    ``statement``: the signed statement. ``known``: rows by number. ``legacy``: whether
+    decisions of version 0.2.0 count.
     """
     where = f"row {row[0]}"
     if statement["format"] == "watchroom-decision/1":

@@ -1,7 +1,8 @@
 """Decides which process of this machine keeps a workspace: watches its files, seals, indexes and so on.
 
 The resident service keeps the workspaces in use. If no service is running, every process that has the
-workspace open does this work. In addition, each job has its own lock, so that two processes never do the same job.
+workspace open does this work. In addition, each job has its own lock, so that two processes never do the same
+job.
 """
 
 from __future__ import annotations

@@ -318,7 +318,7 @@ class FilesScreen(BaseScreen):
 
     @property
     def _form_in_front(self) -> Form:
-        """The form of the shown change or version."""
+        """The form in which the change or version is shown."""
         if self._shows_change:
             return self.tree_pane.shown
         return "difference" if self._form == "text" and self.timeline.compared else self._form
@@ -654,7 +654,8 @@ class FilesScreen(BaseScreen):
             await edit_file(self.dashboard, f"{tree.folder}/{change.file.name}")
 
     def action_revert_work(self) -> None:
-        """Revert the agent's work, or a revert, from the selected change or version."""
+        """Ask to revert the work of the agent of the selected change or version. If this is a revert, ask to
+        undo it."""
         if self._shows_change:
             change = self._change
             if change is not None and change.actors:
