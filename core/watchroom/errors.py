@@ -69,7 +69,7 @@ class WatchroomError(Exception):
 
 
 class DeniedError(WatchroomError):
-    """Base of the errors of calls that their caller must not make, or not in this way."""
+    """Base of the errors for calls that are not allowed to the caller, or not in this form."""
 
     outcome: ClassVar[Outcome] = "denied"
 
@@ -376,15 +376,15 @@ class PolicyDenied(DeniedError):
 
 
 class PolicyApprovalRequired(DeniedError):
-    """A rule of the workspace's policy requires a person's approval, but the call came by a way without
-    approvals. Values: tool, number (of the rule, with its name)."""
+    """A rule of the workspace's policy requires a person's approval, but the call came through an interface
+    that cannot ask. Values: tool, number (of the rule, with its name)."""
 
     code = "policy_approval_required"
 
 
 class ApprovalOutdated(WatchroomError):
-    """An approved call would write another text than the person was shown. ``has_row``: whether the journal
-    refused the write, with a row. Values: tool."""
+    """An approved call would write a text that differs from the text that the person saw. ``has_row``:
+    whether the journal refused the write, with a row. Values: tool."""
 
     code = "approval_outdated"
 
@@ -972,7 +972,7 @@ class PersonRefused(DeniedError):
 
 
 class SignatureRequired(DeniedError):
-    """The workspace is closed: a decision needs a signature. Values: tool."""
+    """The workspace accepts only signed decisions, and this decision is not signed. Values: tool."""
 
     code = "signature_required"
 
@@ -1123,7 +1123,7 @@ class UnknownTree(GitError):
 
 
 class TreeKept(GitError):
-    """A working tree is not removed, because something is in the way. Values: name, reasons."""
+    """A working tree is not removed, because there are obstacles. Values: name, reasons."""
 
     code = "tree_kept"
 
@@ -1141,7 +1141,7 @@ class UnknownRace(GitError):
 
 
 class NoFreePorts(WatchroomError):
-    """There is no block of so many free ports. Values: count, first (the lowest port)."""
+    """No block of ``count`` consecutive ports is free. Values: count, first (the lowest port)."""
 
     code = "no_free_ports"
 

@@ -291,7 +291,7 @@ class Workspace:
             self._alert_keeper.close()
 
     def _close_later(self, name: str, close: Callable[[], object]) -> None:
-        """Have `close` call ``close``. Functions that were passed later are called first."""
+        """Call ``close`` when the workspace is closed. Functions that were passed later are called first."""
 
         def close_part() -> None:
             try:
@@ -514,7 +514,7 @@ class Workspace:
 
     @property
     def landings(self) -> Landings:
-        """Merges what is committed in working trees into a branch, such as that of the main tree."""
+        """Merges the commits of working trees into a branch, such as the branch of the main tree."""
         return self._services.landings
 
     @property
@@ -607,7 +607,8 @@ class Workspace:
 
     @property
     def watched_files(self) -> tuple[str, ...]:
-        """The absolute paths of further files for `check`, outside of the `watched_folders`."""
+        """The absolute paths of single files, outside of the `watched_folders`, that must be passed to
+        `check` when they change."""
         return tuple(os.path.join(self.root, *parts) for parts in watched_files())
 
     def _check_documents(self, names: Iterable[str] | None = None) -> list[Row]:

@@ -130,7 +130,7 @@ async def test_each_of_several_calls_is_named_or_approved(workspace: Workspace, 
         first, second = (each.id for each in asked.calls)
         assert "--arguments needs its call" in misuse(capsys, "answer", workspace.root, number, "--take", "1")
         unnamed = misuse(capsys, "answer", workspace.root, number, "--decline", f"{first}=1")
-        assert f"for the other calls too, or their hunks: {second}" in unnamed
+        assert f"these calls are not decided: {second}" in unnamed
         printed(capsys, "answer", workspace.root, number, "--approve", "--decline", f"{first}=1")
         await bob.ended()
         assert workspace.journal.head("private", "bob/plan.md") is None

@@ -338,7 +338,7 @@ async def test_what_was_said_is_not_lost_where_the_call_is_asked_about_again(
         say(workspace, "answer_request", request=second, approved=is_approved)
         told = results(await ends)["c1"]
     assert "human:dana approved this call, with the comment: Line 1: well done" in told["notice"]
-    assert ("was approved, but what it would change had changed since" in told["notice"]) == is_approved
+    assert ("was approved, but its changes had become different from those" in told["notice"]) == is_approved
 
 
 async def test_what_was_said_is_told_with_the_failure_of_a_call(workspace: Workspace) -> None:

@@ -39,7 +39,9 @@ def test_a_change_of_all_line_ends_is_told_apart_from_the_lines(alice: Toolbox, 
     lines = [f"line {number}" for number in range(100)]
     overwrite(alice, "\ufeff" + "\r\n".join(lines), "\n".join([*lines[:50], "new", *lines[50:], ""]))
     told, diff = (missed(bob, 1) or "").split("\n", 1)
-    assert told == ("From CRLF, no final newline, byte order mark to LF. Otherwise:")
+    assert told == (
+        "The file style changed from CRLF, no final newline, byte order mark to LF. Other changes:"
+    )
     assert [line for line in diff.split("\n")[2:] if line[:1] in "+-" and line] == ["+new"]
 
 

@@ -716,7 +716,7 @@ def test_the_agent_of_a_tree_whose_target_moves_each_time_reads_it(
     work.commit(new__txt="new\n")
     change = f"git -C {repository.folder} commit --quiet --allow-empty -m other"
     assert land_by_tool(kept, work, "sh", "-c", change) == "moved"
-    assert "others moved main each time before the check had ended" in told_of(bob)
+    assert "main moved each time before the check had ended" in told_of(bob)
 
 
 def test_all_agents_at_work_in_a_tree_read_that_it_did_not_land(
@@ -740,7 +740,7 @@ def test_the_agents_read_that_a_tree_landed_after_it_had_not(
     assert "did not land" in told_of(bob)
     resolve(kept, conflict_path(kept, work, "a.txt"), "settled\n")
     assert land_by_tool(kept, work) == "landed"
-    assert "Your working tree work has landed in main" in told_of(bob)
+    assert "Your working tree work has now landed in main" in told_of(bob)
     work.commit(new__txt="new\n")
     assert land_by_tool(kept, work) == "landed"
     assert "has landed" not in told_of(bob)
@@ -787,7 +787,9 @@ def test_a_landing_names_what_was_settled_before(
     run(capsys, "land", "work")
     with Workspace.open(at_repository.root) as workspace:
         resolve(workspace, conflict_path(workspace, work, "a.txt"), TEXT.replace("three", "by both"))
-    assert printed(capsys, "land", "work").endswith("Settled before, and used again: a.txt\n")
+    assert printed(capsys, "land", "work").endswith(
+        "Conflicts settled before, with their results used again: a.txt\n"
+    )
 
 
 def test_a_failed_check_shows_its_output(capsys: Captured, at_repository: Repository, work: Tree) -> None:

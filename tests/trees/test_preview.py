@@ -224,7 +224,7 @@ def test_both_agents_are_told_once_that_their_lines_are_changed_elsewhere(
     bob.edit("a.txt", "three\nfour", "by bob\nBOB")
     (told,) = news_of(kept, alice)
     assert told.startswith(
-        "bob changed lines of 'a.txt' in the working tree y that you changed here (lines: 3-4)."
+        "bob changed lines of 'a.txt' in the working tree y. You changed the same lines here (lines: 3-4)."
     )
     assert str(y.folder / "a.txt") in told
     (told,) = news_of(kept, bob)

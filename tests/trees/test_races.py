@@ -137,7 +137,7 @@ def test_agents_work_on_one_prompt_and_a_person_picks_one(capsys: Captured, worl
     assert lines[1][:8] == ["1", "claude", "--model", "x", "2", "2", "0", "passed"]
     assert lines[1][8].startswith("$0.0")
     assert lines[2][:8] == ["2", "codex1", "codex", "1", "1", "1", "failed", "(1)"]
-    assert "race-six-3: what its client printed is in " in said
+    assert "race-six-3: the output of its client is in " in said
     assert "  oh no" in said
     assert "watchroom race pick six K" in out
     # What the clients got.
@@ -493,6 +493,6 @@ def test_a_second_race_gets_the_next_number(capsys: Captured, world: World) -> N
         assert status == 0, said
     assert printed_json(capsys, "race", "show", "--json")["race"] == "3"
     assert printed_json(capsys, "race", "show", "1", "--json")["race"] == "1"
-    assert "there was one of this name" in refusal(capsys, "race", "2", "Go", "--name", "3")
+    assert "this name is already used" in refusal(capsys, "race", "2", "Go", "--name", "3")
     assert "Races: 3, 1." in refusal(capsys, "race", "show", "9")
-    assert "no agent of this number" in refusal(capsys, "race", "pick", "3", "3")
+    assert "no agent with this number" in refusal(capsys, "race", "pick", "3", "3")

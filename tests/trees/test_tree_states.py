@@ -81,7 +81,7 @@ class State(NamedTuple):
     add: str
 
 
-EXISTS: Final = "there is one of this name already"
+EXISTS: Final = "a working tree of this name already exists"
 STATES: Final = {
     "removed by hand": State(
         remove_folder, "gone", "Unknown working tree", "watchroom tree remove", None, "watchroom tree remove"

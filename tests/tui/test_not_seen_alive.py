@@ -84,7 +84,7 @@ async def test_an_agent_of_a_killed_process_is_lost_with_its_resume_command(
         await user.press("m")
         await user.until(
             lambda: (
-                "bob is not seen alive and reads it when resumed with: watchroom demo DIR"
+                "bob is not seen alive and reads this when it is resumed with: watchroom demo DIR"
                 in user.words_in("#hint")
             ),
             "who reads it",

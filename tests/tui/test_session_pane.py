@@ -108,7 +108,7 @@ async def test_a_message_is_read_with_the_next_turn(workspace: Workspace) -> Non
         await user.sees("Message to bob")
         await user.type("In French, please.")
         await user.press("enter")
-        await user.is_told("bob reads it before its next step")
+        await user.is_told("bob reads this before its next step")
         await user.sees("In French, please.", "In French, then.")
         assert bob.model.asked[1].messages[-1].model_dump()["author"] == "human:dana"
 
@@ -174,7 +174,7 @@ async def test_a_message_to_an_agent_whose_session_was_ended_is_for_its_next_one
         await user.sees("Message to bob")
         await user.type("Once more.")
         await user.press("enter")
-        await user.is_told("The session of bob has ended. The next session reads it.")
+        await user.is_told("The session of bob has ended. Its next session reads this.")
         async with running(workspace, "bob", says("Again.")) as bob:
             state = await bob.ended()
         assert "Once more." in [each.content for each in state.messages]
@@ -254,7 +254,7 @@ async def test_a_message_that_is_being_written_is_not_lost_by_quitting(workspace
         await user.press("ctrl+q")
         await user.is_asked("Quit and discard: message to")
         await user.press("escape", "exclamation_mark", "enter")
-        await user.is_told("bob reads it")
+        await user.is_told("bob reads this")
         await user.sees("wait!")
 
 
@@ -272,7 +272,7 @@ async def test_a_refused_message_can_be_corrected(workspace: Workspace) -> None:
         await user.press("m")
         await user.sees("the last word")
         await user.press(*["backspace"] * len("the last word"), "enter")
-        await user.is_told("bob reads it")
+        await user.is_told("bob reads this")
 
 
 @pytest.mark.parametrize(("language", "line"), [("en", "answer: expired"), ("zh", "回答: 已过期")])

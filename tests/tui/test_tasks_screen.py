@@ -242,7 +242,7 @@ async def test_writing_back_closes_the_need_as_well(workspace: Workspace, task: 
         await user.sees("Message to root")
         await user.type("Go on.")
         await user.press("enter")
-        await user.is_told("root reads it before its next step")
+        await user.is_told("root reads this before its next step")
         await user.until(lambda: not user.model.needs, "nothing that waits")
         await user.until(
             lambda: "human:dana → root ✓✓ Go on." in user.words_in("#messages"), "that it was read"
@@ -261,7 +261,7 @@ async def test_a_person_writes_to_the_agent_under_the_cursor(workspace: Workspac
         await user.sees("Message to eve")
         await user.type("Faster.")
         await user.press("enter")
-        await user.is_told("eve reads it before its next step")
+        await user.is_told("eve reads this before its next step")
         await chooses_agent(user, "tom")
         assert not user.shows(" m message"), "who has ended reads nothing"
 
@@ -279,7 +279,7 @@ async def test_ending_an_agent_ends_those_that_it_made(workspace: Workspace, tas
         await chooses_agent(user, "ada")
         await user.press("X")
         await user.is_asked(
-            "End ada for good? Its work stays; it cannot be resumed. Agents that it spawned end"
+            "End ada for good? Its work stays, but the agent cannot be resumed. Agents that it"
         )
         assert "eve" in user.words_in("#question")
         await user.press("escape")

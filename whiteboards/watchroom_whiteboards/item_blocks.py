@@ -13,9 +13,9 @@ from watchroom_whiteboards.outline import Heading, headings
 from watchroom_whiteboards.vocabulary import UPDATE, SectionKind, section_kind_of
 
 MAX_BYTES: Final = 128 * 1024
-"""Maximum bytes of all sections of one kind that are parsed, newest first."""
+"""Maximum bytes of all parsed sections of one kind. The newest are parsed."""
 MAX_BLOCKS: Final = 1000
-"""Maximum number of entries of one kind that are parsed, and of updates, newest first."""
+"""Maximum number of parsed entries of one kind, and of parsed updates. The newest are parsed."""
 MAX_ENTRY_BYTES: Final = 32 * 1024
 """Maximum bytes of a parsed entry."""
 

@@ -79,7 +79,8 @@ _REACH: Final = 8
 """The distance to search for the next segment, as a multiple of the maximum length of a segment."""
 _MAX_TRIES: Final = 8
 _NEAR: Final = 250
-"""The number of bytes after a doubtful line that are searched first for a place without doubt."""
+"""The number of bytes after a doubtful line that are searched first for a place where a segment can certainly
+begin."""
 
 _HTML_ENDS: Final = (
     (rb"(?i)</(script|pre|style|textarea)>", "</script>"),
@@ -136,14 +137,14 @@ class _SegmentSplitter:
             found = self._next.search(data, after - 1, limit) if after < size else None
 
     def _limit(self, start: int) -> int:
-        """Return the end of the search for a segment from ``start``, at the end of a line."""
+        """Return the line end at which the search for the segment that begins at ``start`` stops."""
         return self._line_after(min(len(self._data), start + _REACH * self._max_bytes))
 
     def _title(
         self, found: re.Match[bytes], start: int, line: int, after: int, marks: tuple[HeadingMark, ...]
     ) -> HeadingMark | None:
-        """Return the heading in this line, or the heading that it underlines. None if there is none, or if
-        this is doubtful."""
+        """Return the heading in this line, or the heading that it underlines. None if there is no
+        heading, or if it is doubtful."""
         if found.lastgroup == "atx":
             return None if self._may_be_table(line, after) else HeadingMark(len(found["atx"]), line, after)
         if found.lastgroup != "rule":
@@ -225,8 +226,8 @@ class _SegmentSplitter:
         return best
 
     def _doubtful(self, start: int, line: int) -> Iterator[TextSegment]:
-        """Yield the segments from ``start``, through the doubtful ``line``, to the next place without
-        doubt."""
+        """Yield the segments from ``start``, through the doubtful ``line``, to the next place where a segment
+        can certainly begin."""
         data = self._data
         after = self._line_after(line)
         end = max(after, self._line_after(min(len(data), start + self._max_bytes)))

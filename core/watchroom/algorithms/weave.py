@@ -217,7 +217,7 @@ class Weave:
 
 
 def join_lines(lines: Iterable[str]) -> str:
-    """Return the text of ``lines``. If other lines follow a line without a line feed, it gets a line feed."""
+    """Return the text of ``lines``. A line without a line feed gets one, unless it is the last line."""
     *above, last = [*lines] or [""]
     return "".join(each if each.endswith("\n") else f"{each}\n" for each in above) + last
 

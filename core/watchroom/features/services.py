@@ -170,7 +170,7 @@ class Services:
 
     @LazyPart
     def region_notices(self) -> RegionNotices:
-        """What agents are told about lines that others change in other working trees."""
+        """The notices to agents about lines that others change in other working trees."""
         # The modules are needed only in repositories.
         from watchroom.features.trees.region_notices import RegionNotices
 
@@ -178,7 +178,7 @@ class Services:
 
     @LazyPart
     def landings(self) -> Landings:
-        """Merges what is committed in working trees into a branch."""
+        """Merges the commits of working trees into a branch."""
         # Only people who land trees need the modules.
         from watchroom.features.trees.landing import Landings
 

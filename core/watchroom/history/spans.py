@@ -69,7 +69,7 @@ class SpanRecord(NamedTuple):
 
 
 def traced_span(row: Row, call: TracedCall) -> SpanRecord:
-    """Return the span of a remote ``call`` with the first row ``row``."""
+    """Return the span of a remote ``call`` whose first row is ``row``."""
     attributes: dict[str, SpanValue] = {
         **agent_attributes("execute_tool", row.actor),
         "gen_ai.tool.name": bound_name(row.tool),
@@ -93,7 +93,7 @@ def traced_span(row: Row, call: TracedCall) -> SpanRecord:
 
 
 def traced_span_id(row: Row) -> str:
-    """Return the id of the span of a remote call with the first row ``row``."""
+    """Return the span id of a remote call whose first row is ``row``."""
     return hash_id(_SPAN_BYTES, row.time, row.seq, row.actor, row.tool, row.detail_json)
 
 

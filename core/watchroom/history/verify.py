@@ -289,7 +289,7 @@ def _file_breakage(store: Store, row: Row) -> Breakage | None:
 
 
 def _journal_problem(store: Store, damage: Damage) -> Problem:
-    """Return ``damage`` as a problem. If the version's file is intact, the problem mentions it."""
+    """Return ``damage`` as a problem, which mentions whether the file of the version is intact."""
     what = damage.what
     row = damage.version and store.journal.version(damage.zone, damage.path, damage.version)
     if row and row.zone in VERSIONED and _file_breakage(store, row) is None:

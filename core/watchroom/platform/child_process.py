@@ -104,8 +104,8 @@ def run_child(
     - ``folder``: its working directory, default the directory of this process.
     - ``environment``: all of its environment variables, default the variables of this process.
     - ``keeps_input_open``, ``stopping``: for `run_module`.
-    - ``on_output``, ``on_errors``: called with what the child prints, as soon as it does. What ``on_output``
-      gets is not in the result, and has no maximum size.
+    - ``on_output``, ``on_errors``: called with each part of the output as soon as the child prints it. Output
+      that is passed to ``on_output`` is not in the result, and has no maximum size.
 
     Raises TimeoutError, OSError with EFBIG if the child prints too much, and other OSErrors if it cannot be
     started. On any error, the child and its process group are killed.
@@ -197,7 +197,7 @@ class AnsweringChild:
 
 
 class _Printed:
-    """What a child prints on one of its streams. ``is_kept``: it is part of the result."""
+    """The output of a child on one of its streams. ``is_kept``: it is part of the result."""
 
     def __init__(self, on_piece: Callable[[bytes], object] | None, *, is_kept: bool = True) -> None:
         self.data = bytearray()

@@ -20,7 +20,7 @@ _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 LAST_MOMENT: Final = 2**63 - 1
-"""The last time in a journal, in nanoseconds since the epoch: 64 bits, up to the year 2262."""
+"""The latest time that a journal can record, in nanoseconds since the epoch: 64 bits, up to the year 2262."""
 
 
 def open_journal(root: str) -> Journal:

@@ -50,7 +50,7 @@ def run_land(args: Namespace, texts: Catalogue) -> int:
 
 
 def land_tree(workspace: Workspace, tree: Tree, args: Namespace, texts: Catalogue) -> Mapping[str, Json]:
-    """Land ``tree`` with the options in ``args``, print what became of it, and return the tool's result."""
+    """Land ``tree`` with the options in ``args``, print the outcome, and return the tool's result."""
     command = workspace.config.trees.check if args.check is None else args.check
     check: list[Json] = ["/bin/sh", "-c", command] if command else []
     arguments: dict[str, Json] = {"tree": tree.id, "into": args.into, "check": check}

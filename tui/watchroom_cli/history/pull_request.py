@@ -1,5 +1,5 @@
 """The command pull-request: make a branch with one commit per author of a working tree, and open a pull
-request of it."""
+request for it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ def declare_pull_request(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_pull_request(args: Namespace, texts: Catalogue) -> int:
-    """Return 1 if the branch was not pushed, or the pull request not opened, although it was asked for."""
+    """Return 1 if the branch was not pushed or the pull request was not opened, although this was
+    requested."""
     root = args.dir or find_workspace()
     if root is None:
         raise WrongUsage(texts("cli.trees.no_repository"))

@@ -119,8 +119,7 @@ def run_verify(args: Namespace, texts: Catalogue) -> int:
 
 
 def _read_given(path: str | None, texts: Catalogue) -> list[Anchor]:
-    """Return the given checkpoint to compare with, if any. Raises `WrongUsage` if the file is not a
-    checkpoint."""
+    """Return the given seal to compare with, if any. Raises `WrongUsage` if the file is not a seal."""
     if path is None:
         return []
     try:
@@ -156,8 +155,8 @@ def _forget_replaced(workspace: Workspace, args: Namespace, texts: Catalogue) ->
 
 
 def _find_branch(path: str | None, settings: Settings) -> SealBranch | None:
-    """Return the branch of checkpoints in the repository at ``path``: a folder, or ``git:PATH``. None for
-    other paths."""
+    """Return the branch of seals in the repository at ``path``: a folder, or ``git:PATH``. None for other
+    paths."""
     if path is None or not (path.startswith(_GIT) or os.path.isdir(path)):
         return None
     return SealBranch(os.path.expanduser(path.removeprefix(_GIT)), settings.publication.branch)

@@ -124,7 +124,7 @@ def _device_key(texts: Catalogue) -> PublicKey:
 
 
 def _read_line(given: str) -> str:
-    """Return the content of the file ``given``, or ``given`` if it is no file."""
+    """Return the content of the file ``given``, or ``given`` if it is not a file."""
     if not os.path.isfile(given):
         return given
     with open(given, encoding="utf-8", errors="replace") as file:

@@ -32,7 +32,7 @@ from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.presentation.usage import WrongUsage
 
 _RECORDS: Final = "attached"
-"""The folder of records in the state folder."""
+"""The folder in the state folder with the record of each `attach`."""
 _MAX_RECORD_BYTES: Final = 50_000_000
 
 

@@ -1,4 +1,4 @@
-"""The command race: give several agents the same prompt, compare what they did, and pick one."""
+"""The command race: give several agents the same prompt, compare their work, and pick one."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _MINUTES: Final = 60.0
 _CLIENT: Final = "claude"
 _MAX_SUBJECT: Final = 72
 _MAX_LINES: Final = 5
-"""Max lines to print of what a failed client has printed last."""
+"""Max lines to print from the end of a failed client's output."""
 _RUN_OPTIONS: Final = ("clients", "check", "timeout", "name", "start")
 _PICK_OPTIONS: Final = ("land", "into", "person")
 
@@ -72,7 +72,7 @@ def declare_race(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_race(args: Namespace, texts: Catalogue) -> int:
-    """Return the exit status: 1 if no client ended well, or if the picked work did not land."""
+    """Return the exit status: 1 if no client succeeded, or if the picked work did not land."""
     folder = os.path.abspath(args.dir or os.getcwd())
     is_run = args.what not in (_SHOW, _PICK)
     foreign = [] if is_run else [*_RUN_OPTIONS]
@@ -125,7 +125,7 @@ def _run(args: Namespace, folder: str, texts: Catalogue) -> int:
 
 
 def _read_plan(args: Namespace, texts: Catalogue) -> RacePlan:
-    """Return what the arguments say, without a name. Raises `WrongUsage`."""
+    """Return the plan in the arguments, without a name. Raises `WrongUsage`."""
     count = int(args.what) if args.what.isdecimal() and len(args.what) < 4 else 0
     if not MIN_AGENTS <= count <= MAX_AGENTS:
         raise WrongUsage(
@@ -151,7 +151,7 @@ def _read_plan(args: Namespace, texts: Catalogue) -> RacePlan:
 
 
 def _check_client(given: str, texts: Catalogue) -> None:
-    """Raise `WrongUsage` if ``given`` is no client with arguments of its own."""
+    """Raise `WrongUsage` unless ``given`` is a client, with or without arguments of its own."""
     try:
         name, *own = shlex.split(given)
     except ValueError:
@@ -180,7 +180,8 @@ def _begin(
 def _build(
     workspace: Workspace, client: str, prompt: str, args: Namespace, texts: Catalogue
 ) -> tuple[str, Launch]:
-    """Return a client's program, and its start with the same hooks as those that a person starts."""
+    """Return a client's program, and its start. The client gets the same hooks as a client that a person
+    starts."""
     name, *own = shlex.split(client)
     support = LAUNCHED_CLIENTS[name]
     launch = build_client(name, workspace.root, support.work_on(prompt, own), args.language, texts)
@@ -189,7 +190,7 @@ def _build(
 
 
 def _print_notes(plan: RacePlan, texts: Catalogue) -> None:
-    """Print what a person has to do once for each of the clients."""
+    """Print the steps that a person must take once for each client program."""
     for name in dict.fromkeys(shlex.split(each)[0] for each in plan.clients):
         if f"cli.launch.next_{name}" in texts:
             print(texts(f"cli.launch.next_{name}"), file=sys.stderr)
@@ -209,10 +210,10 @@ def _make_starts(
 
 @contextmanager
 def _shown_run(texts: Catalogue) -> Iterator[tuple[Callable[[Sequence[RaceProgress]], object], bool]]:
-    """Show how the agents do, on standard error: a line for each. If it is no terminal, print a line for each
-    change of a state.
+    """Show the progress of the agents on standard error, in one line for each agent. If it is not a terminal,
+    print a line for each change of a state.
 
-    Yields a callback for their state, and whether it shows what they have changed while they run.
+    Yields a callback for the progress, and whether it shows the agents' changes while they run.
     """
     from rich.console import Console
     from rich.live import Live
@@ -261,7 +262,7 @@ def _check(workspace: Workspace, call: CallContext, race: str, texts: Catalogue)
 
 
 def _print_failures(workspace: Workspace, race: Race, texts: Catalogue) -> None:
-    """Print what the clients that did not end well printed last."""
+    """Print the end of the output of each client that failed."""
     for each in race.entries:
         path = log_path(workspace.root, each)
         if each.state == "done" or not os.path.exists(path) or not os.path.getsize(path):
@@ -321,7 +322,7 @@ def _put_away(workspace: Workspace, call: CallContext, race: Race, args: Namespa
 
 
 def _land(workspace: Workspace, race: Race, entry: RaceEntry, args: Namespace, texts: Catalogue) -> bool:
-    """Commit what is uncommitted in the picked tree, and land it with the check of the race."""
+    """Commit the uncommitted changes of the picked tree, and land it with the check of the race."""
     person, entrant = args.person or name_of_this_person(), entry.entrant
     recorder = workspace.trees.tree(entry.tree)
     if recorder is not None:

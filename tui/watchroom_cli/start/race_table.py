@@ -1,4 +1,4 @@
-"""The table of a race: what each agent did, and what that cost."""
+"""The table of a race: the work of each agent, and its cost."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class _Line(NamedTuple):
-    """What the table has about an agent. ``changes``: None if unknown."""
+    """The data of an agent in the table. ``changes``: None if unknown."""
 
     entry: RaceEntry
     changes: ChangeCounts | None
@@ -33,7 +33,7 @@ class _Line(NamedTuple):
 
 
 def print_race(workspace: Workspace, race: Race, texts: Catalogue, *, as_json: bool = False) -> None:
-    """Print the table of ``race``, and what a person can do with it."""
+    """Print the table of ``race``, the refs with work that was not picked, and how to pick."""
     reader = RaceReader(workspace.journal)
     found = [_read_line(workspace, reader, each) for each in race.entries]
     if as_json:
@@ -52,7 +52,7 @@ def print_race(workspace: Workspace, race: Race, texts: Catalogue, *, as_json: b
 
 
 def progress_lines(progress: Sequence[RaceProgress], texts: Catalogue) -> list[str]:
-    """Return a line for each agent of a race that runs: its state, its time, and what it has changed."""
+    """Return a line for each agent of a running race: its state, its time, and its changes."""
     return [progress_line(each, texts) for each in progress]
 
 
@@ -81,7 +81,8 @@ def _read_line(workspace: Workspace, reader: RaceReader, entry: RaceEntry) -> _L
 
 
 def _find_changes(workspace: Workspace, entry: RaceEntry) -> ChangeCounts | None:
-    """Return what the agent changed: what is recorded, else what its tree has now; None if unknown."""
+    """Return the changes of the agent: the recorded changes, else the changes in its tree now; None if
+    unknown."""
     if entry.finish is not None and entry.finish.changes is not None:
         return entry.finish.changes
     try:

@@ -83,6 +83,7 @@ def ask(question: str) -> bool:
 
 
 def _wrap_words(text: str) -> str:
-    """Return ``text`` with lines that fit the terminal, broken between words. Terminals break words."""
+    """Return ``text`` with line breaks between words, so that each line fits the terminal. Without them, the
+    terminal would break lines within words."""
     columns = shutil.get_terminal_size().columns - 1
     return "\n".join(piece.rstrip() for line in text.split("\n") for piece in wrap(line, columns))

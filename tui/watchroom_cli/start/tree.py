@@ -205,7 +205,7 @@ def _remove(workspace: Workspace, args: Namespace, texts: Catalogue) -> int:
 
 
 def print_refused(plan: RemovalPlan, refused: Sequence[Obstacle], texts: Catalogue) -> None:
-    """Print what is in the way of the removal of a tree, on standard error."""
+    """Print the obstacles to the removal of a tree on standard error."""
     print(texts("cli.tree.kept", name=sanitize(plan.name)), file=sys.stderr)
     values = {"name": sanitize(plan.name), "folder": sanitize(plan.place.folder)}
     for each in refused:

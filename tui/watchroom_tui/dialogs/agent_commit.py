@@ -150,8 +150,8 @@ def plan_lines(plan: CommitPlan, before: dict[str, bytes | None], texts: Catalog
 
 
 def difference_lines(before: bytes, after: bytes, texts: Catalogue) -> list[Line]:
-    """Return the difference between two contents of a file as hunks, at most `_MOST_LINES` lines of it, and
-    none of contents above `_MOST_BYTES`."""
+    """Return the difference between two contents of a file as hunks, cut after `_MOST_LINES` lines. Empty if
+    the contents exceed `_MOST_BYTES`."""
     if len(before) + len(after) > _MOST_BYTES:
         return [[Span("   …", "dim")]]
     if b"\0" in before + after:
@@ -217,7 +217,7 @@ async def _commit(
 ) -> bool:
     """Ask for a message, and commit. Return whether that succeeded.
 
-    - ``agents``: the authors, default that of ``choice``.
+    - ``agents``: the authors, default the agent of ``choice``.
     - ``message``: the proposed message.
     """
     texts, names = app.texts, agents or [choice.agent]

@@ -40,7 +40,7 @@ _PAUSE: Final = 0.3
 class LandOrder(NamedTuple):
     """A landing that a person wants.
 
-    - ``into``: the branch; empty for that of the main tree.
+    - ``into``: the branch; empty for the branch of the main tree.
     - ``check``: a program with its arguments, empty for no check.
     """
 
@@ -54,7 +54,7 @@ class _Preview(NamedTuple):
 
     - ``plan``: None if the tree cannot land.
     - ``changed``: the paths that the landing changes.
-    - ``difference``: the changes of the first of them, as lines.
+    - ``difference``: the changes of the first `_MAX_FILES` of these files, as lines.
     - ``refusal``: why the tree cannot land, sanitized.
     - ``is_uncommitted``: whether it cannot land because of uncommitted changes.
     """
@@ -75,10 +75,11 @@ class _Preview(NamedTuple):
 class LandDialog(ModalDialog[Sequence[LandOrder] | Tree | None]):
     """Form for the landings of ``trees``, in this order.
 
-    The result has the trees that can land; or it is the only tree, if the person wants to commit what is
-    uncommitted in it first. None if the person goes back.
+    The result is the sequence of orders for the trees that can land. If there is only one tree, and the
+    person wants to commit its uncommitted changes first, the result is this tree. It is None if the person
+    goes back.
 
-    ``commits_first``: whether to give that result without a question.
+    ``commits_first``: if there is only one tree, whether to return it without asking about the commit.
     """
 
     BINDINGS = bindings("landing")
@@ -90,7 +91,7 @@ class LandDialog(ModalDialog[Sequence[LandOrder] | Tree | None]):
         self._commits_first = commits_first
         self._previews: Sequence[_Preview] = ()
         self._command: tuple[str, ...] = ()
-        """The check that the field was filled with."""
+        """The check with which the dialog filled the field."""
         self._target = ""
         """The branch that was previewed."""
         self._is_filled = False
@@ -219,7 +220,7 @@ class LandDialog(ModalDialog[Sequence[LandOrder] | Tree | None]):
 
     @property
     def _uncommitted(self) -> Tree | None:
-        """The only tree, if uncommitted changes are in the way."""
+        """The only tree, if it cannot land because of uncommitted changes."""
         previews = self._previews
         return previews[0].tree if len(previews) == 1 and previews[0].is_uncommitted else None
 

@@ -37,7 +37,8 @@ _MAX_LINES: Final = 20
 
 
 class TreeOrder(NamedTuple):
-    """A working tree that a person wants. ``start``: where a new branch begins, empty for HEAD."""
+    """A working tree that a person wants. ``start``: the commit at which a new branch begins, empty for
+    HEAD."""
 
     name: str
     start: str = ""
@@ -158,8 +159,8 @@ def _describe_added(added: AddedTree, command: str, texts: Catalogue) -> str:
 
 
 async def remove_tree(app: Dashboard, tree: Tree) -> None:
-    """Show what is in the way of the removal of ``tree``, and remove it if the person confirms. Await this in
-    a worker."""
+    """Show the obstacles to the removal of ``tree``, and remove it if the person confirms. Await this in a
+    worker."""
     workspace = await app.wait_for_workspace()
     if workspace is None:
         app.explain_read_only()

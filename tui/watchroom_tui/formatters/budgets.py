@@ -46,6 +46,6 @@ def budget_percent(use: BudgetUse) -> str:
 
 
 def budget_next(use: BudgetUse, texts: Catalogue) -> str:
-    """Return the next action of the budget."""
+    """Return whether calls continue, will be held soon, or are held."""
     name = "held" if use.is_reached else "near" if use.is_near else "free"
     return texts(f"usage.budget.{name}")

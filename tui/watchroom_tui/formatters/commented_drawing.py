@@ -72,8 +72,8 @@ class CommentedDrawing(LinedDrawing):
         return self.inner.line_at(self._find(index)[0])
 
     def comment_at(self, index: int) -> TreeComment | None:
-        """Return the comment in a row. Rows of the inner drawing have the first unsent comment directly
-        below, if any."""
+        """Return the comment in a row. For a row of the inner drawing, return the first unsent comment
+        directly below it, if any."""
         row, note = self._find(index)
         if note is not None:
             return note.comment

@@ -16,8 +16,9 @@ NEAR: Final = 20
 def without_repeats(rows: Sequence[Row]) -> list[Row]:
     """Return ``rows``, newest first, without the rows that only repeat an edit or a read.
 
-    These are git's text before the first change of a file, and calls of clients' own tools whose files have
-    their own rows: versions after the call, refused writes before it, or reads.
+    Two kinds of rows are left out: git's text before the first change of a file, and calls of clients' own
+    tools if the files of the call have rows of their own. Those rows are versions after the call, refused
+    writes before it, or reads.
     """
     return [row for at, row in enumerate(rows) if row.tool != BASELINE and not _is_repeat(rows, at)]
 

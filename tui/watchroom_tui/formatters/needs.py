@@ -47,7 +47,7 @@ def need_party(need: Need, texts: Catalogue) -> Span:
 
 
 def need_matter(need: Need, texts: Catalogue) -> str:
-    """Return the subject of ``need`` without its party. Sanitized."""
+    """Return what ``need`` is about, without the agent or file that `need_party` returns. Sanitized."""
     times = f"×{need.times} " if need.times > 1 else ""
     if need.kind in ("request", "message"):
         return times + need_subject(need, texts)

@@ -24,8 +24,8 @@ Line: TypeAlias = Sequence[Span]
 
 
 def sentence(text: str, style: str = "") -> Line:
-    """Return ``text`` as a cell that is cut at its end, even in a column that cuts in the middle. It is not
-    the last span, and only the last span is cut in the middle."""
+    """Return ``text`` as a cell that is cut at its end, even in a column that cuts in the middle. Only the
+    last span of a cell is cut in the middle, so an empty span follows the text."""
     return [Span(text, style), Span("")]
 
 

@@ -292,7 +292,7 @@ class Transcript(Drawing):
         return self._rows[index].entry.kind if 0 <= index < len(self._rows) else None
 
     def moved(self, before: Drawing, anchor: int) -> int | None:
-        """Return the row of the same entry, at the same distance from its first row."""
+        """Return the row in the same entry as before, at the same distance from the entry's first row."""
         if not isinstance(before, Transcript):
             return None
         key = before.key_at(anchor)

@@ -466,9 +466,9 @@ BEFORE_WIDGETS: Final = {
     "landing_up",
     "landing_down",
 }
-"""Ids of the actions with priority over widgets: Textual's screens and editor would handle their keys
-otherwise, or text typed after their keys belongs to a new search. The actions of the timeline have priority,
-too, because the open timeline uses keys of other actions."""
+"""Ids of the actions that get their keys before widgets do. Otherwise, Textual's screens and editor would
+handle the keys, or text typed after the key would not reach the new search. The actions of the timeline are
+included, because the open timeline uses keys of other actions."""
 
 
 def bindings(scope: Scope) -> list[BindingType]:

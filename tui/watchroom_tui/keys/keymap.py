@@ -61,7 +61,7 @@ def key_hints(node: DOMNode, texts: Catalogue, keymap: Mapping[str, tuple[str, .
 
 def shown_pair(action: Action, keymap: Mapping[str, tuple[str, ...]]) -> str:
     """Return the first key of ``action``. For the previous item, add the key for the next item, unless that
-    key is shown for itself."""
+    key is shown separately."""
     keys = action.shown_keys(keymap)[:1]
     if action.meaning == "previous":
         pair = (each for each in of_scope(action.scope) if each.meaning == "next" and not each.footer)

@@ -47,8 +47,8 @@ def _variables(agents: list[str], **more: str) -> dict[str, str]:
 def _terminal_theme(
     name: str, agents: list[str], *, primary: str, accent: str, success: str, error: str, dark: bool
 ) -> Theme:
-    """Return a theme with the colours of the terminal, by name. It reverses, underlines or emboldens where
-    other themes use a background (``app.tcss``)."""
+    """Return the theme ``name``, whose colours are the terminal's own named colours. It reverses, underlines
+    or emboldens where other themes use a background (``app.tcss``)."""
     ground = "ansi_default"
     success, error = f"ansi_{success}", f"ansi_{error}"
     return Theme(

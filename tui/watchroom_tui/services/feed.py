@@ -159,7 +159,7 @@ class Feed:
                 self._changes.wait(PRESENCE_SECONDS)
 
     def _has_absence_changed(self) -> bool:
-        """Return whether the work without a process differs from the last published model."""
+        """Return whether the work that no process continues differs from the last published model."""
         return absent_work(with_presences(self._fold.model(), self._journal.presence.all)) != self._absent
 
     def _show_now(self) -> None:

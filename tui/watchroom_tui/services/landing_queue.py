@@ -1,4 +1,4 @@
-"""Lands working trees one after the other. A tree that does not land stops no other.
+"""Lands working trees one after the other. A tree that does not land does not stop the others.
 
 If a tree conflicts with its target, the person settles the conflicts on the merge screen one by one, and is
 then asked again to land the tree.

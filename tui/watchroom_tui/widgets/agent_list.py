@@ -34,7 +34,7 @@ from watchroom_tui.widgets.item_list import ItemList
 BUDGETS_FROM: Final = 110
 """Minimum number of columns to show the amount of a budget in words."""
 NEXT_FROM: Final = 150
-"""Minimum number of columns to show the next action of a budget."""
+"""Minimum number of columns to show whether a budget holds calls."""
 
 
 class AgentList(ItemList[AgentView]):
@@ -79,7 +79,7 @@ class AgentList(ItemList[AgentView]):
         return labels.cost_text(used) if used is not None else ""
 
     def _budget(self, item: AgentView) -> Line:
-        """Return the agent's budget use, and the next action if it fits."""
+        """Return the agent's use of its budget, and whether calls are held if that fits."""
         use, width, texts = self._budgets.get(item.agent.id), self.content_area.width, texts_of(self)
         if use is None:
             return ()

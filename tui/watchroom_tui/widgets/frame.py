@@ -275,7 +275,7 @@ class _Entry(NamedTuple):
 
 class Footer(LineWidget):
     """The line at the bottom: the screens with their number keys, and the keys of the current screen. All are
-    clickable. The newest checkpoint of the journal is shown if there is space."""
+    clickable. The newest seal of the journal is shown if there is space."""
 
     def __init__(self, screen_name: str) -> None:
         super().__init__()
@@ -286,7 +286,7 @@ class Footer(LineWidget):
         self._drawn: tuple[tuple[object, ...], Strip] | None = None
 
     def show_seal(self, seal: SealView | None) -> None:
-        """Show ``seal``, the newest checkpoint of the journal."""
+        """Show ``seal``, the newest seal of the journal."""
         if seal != self._seal:
             self._seal = seal
             self.refresh()

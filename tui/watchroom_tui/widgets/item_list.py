@@ -367,7 +367,7 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
         self._kept.clear()
 
     def empty_lines(self, width: int) -> list[str]:
-        """Return the lines for an empty list: the future content, and the way to fill the list."""
+        """Return the lines for an empty list: what it will contain, and how to fill it."""
         texts = texts_of(self)
         text = texts("list.no_match", filter=self._filter) if self._filter else texts(self._empty)
         return wrap(sanitize(text), max(10, width - 2))
@@ -400,8 +400,8 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
             self.border_subtitle = content(titles[1]) if parts else None
 
     def _count_below(self) -> int:
-        """Return the number of items below the visible rows of a list that is as high as its items, up to a
-        limit. 0 for a list of another height, where a scrollbar is expected."""
+        """Return the number of items below the visible rows. Return 0 for a list with a fixed height, because
+        its scrollbar shows this."""
         height = self.content_area.height
         if not self.styles.is_auto_height or not height:
             return 0

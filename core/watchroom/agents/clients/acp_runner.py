@@ -78,7 +78,7 @@ _TERM_SECONDS: Final = 1.0
 _QUIET_SECONDS: Final = 0.5
 """Seconds without an update after which the replay of a session's past is complete."""
 _CLAIMED_SECONDS: Final = 0.5
-"""Seconds between checks for delivery of the waiting messages by another process."""
+"""Seconds between checks whether another process has delivered the waiting messages."""
 _MAX_EVENTS: Final = 10_000
 """Maximum number of events that wait to become rows. A client that exceeds it is ended."""
 _MAX_REASON: Final = 500
@@ -192,7 +192,7 @@ class _AcpRun:
         self._is_resumed.set()
         self._paused_by = ""
         self._refusals: dict[str, str] = {}
-        """The codes of the reasons of unfinished refused calls, by the id of the call."""
+        """The refusal codes of refused calls that have not ended, by the id of the call."""
         self._has_cut_turn = False
         self._is_ready = asyncio.Event()
         """Cleared after a failed turn, until a person resumes the agent or a message arrives."""
@@ -545,8 +545,8 @@ class _AcpRun:
     def _fail_turn(self, reason: str, again: Sequence[PromptSubmitted] | None = None) -> None:
         """Record that the turn failed for ``reason``. Send no prompt until a resume or a message.
 
-        ``again``: prompts to send again then, before the waiting messages. None if the client has already
-        responded to them. In this case the client is asked to try again.
+        ``again``: the prompts to send first at that time. None if the client has already responded to them;
+        it is then asked to try again.
         """
         reason = validation.escape_unstorable(reason, _MAX_REASON)
         if self._must_end.is_set():

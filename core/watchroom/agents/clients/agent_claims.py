@@ -1,4 +1,4 @@
-"""Decides which client works as which agent, if several agents are attached in one folder, or none is named.
+"""Assigns agents to clients if several agents are attached in one folder, or if no agent is named.
 
 All clients in a folder read the same files, so each must get its own agent. A claim binds an agent to a
 client, by the number and start time of the client's process, and ends with that process. Claims are in a file

@@ -561,7 +561,7 @@ class Attachment:
     async def _check_files(
         self, trees: TreeCalls, session: ClientSession, event: Event, call: OpenCall, answer: HookAnswer
     ) -> HookAnswer:
-        """Return ``answer``, which lets ``call`` be made, or a refusal because others changed its files."""
+        """Return ``answer``, which allows ``call``, or a refusal if others have changed its files."""
         name, cwd = text_of(event, "hook_event_name"), text_of(event, "cwd")
         if name != BEFORE and not is_allowed(answer):
             # The client now asks its person. The effects of the call are checked afterwards.
@@ -952,7 +952,7 @@ def _with_id(event: Event, call: str = "") -> Event:
 
 
 def _list_refused(event: Event) -> list[Mapping[str, Json]]:
-    """Return the calls in ``event``, a batch of calls, that the client itself refused."""
+    """Return the calls of the batch in ``event`` that the client itself refused."""
     calls = event.get("tool_calls")
     known = [each for each in calls if isinstance(each, Mapping)] if isinstance(calls, list) else []
     return [each for each in known[:_MAX_BATCH] if text_of(each, "tool_response").startswith(_TOOL_ERROR)]

@@ -49,7 +49,7 @@ from watchroom.workspace import Workspace
 UNSUPERVISED_SECONDS: Final = 30.0
 """Seconds after the last hook. If the client acts later than this, its hooks are not running."""
 _GRACE_SECONDS: Final = 5.0
-"""Seconds in which the hook of an act may still arrive."""
+"""Seconds after an act during which its hook may still arrive."""
 _LOOK_SECONDS: Final = (0.5, 2.0)
 """Seconds between checks of the client's process and transcripts: while working, and while idle."""
 _RESET_SECONDS: Final = 5.0
@@ -62,14 +62,14 @@ _NAMING_SECONDS: Final = 2.0
 _MAX_STEPS: Final = 1000
 """Maximum number of an agent's newest steps that are searched for sessions begun by hooks."""
 _ROWS_SECONDS: Final = 0.1
-"""Seconds between reads of new rows. Controls of people wait as long."""
+"""Seconds between reads of new rows. A person's pause or stop takes effect after at most this time."""
 
 
 class Attendant:
     """Answers the hooks of a client on an event loop, between `begin` and `close`.
 
-    - ``agents``: the client works as one of these agents. When it begins to work, it gets one without another
-      client. Empty: it gets its own agent
+    - ``agents``: the client works as one of these agents. When it begins to work, it gets an agent that has
+      no other client. Empty: it gets its own agent
     - ``client``, ``process``: the name and the process of the client
     - ``is_strict``, ``on_claim``: see `Attachment`
     - ``unsupervised_seconds``: seconds without a hook after which an act counts as unsupervised

@@ -44,7 +44,7 @@ REJECTED: Final = "rejected"
 MAX_DIFFERENCE: Final = 100_000
 """Maximum characters of a diff."""
 PATH_ARGUMENTS: Final = ("file_path", "notebook_path", "path", "filename")
-"""The names of arguments with a file's path, in tools that write."""
+"""The names of the arguments that hold a file's path in tools that write files."""
 _OWN_FOLDERS: Final = frozenset(
     {
         CONTROL,
@@ -57,7 +57,7 @@ _OWN_FOLDERS: Final = frozenset(
     }
 )
 _MAX_FILE_BYTES: Final = 1_000_000
-"""Maximum bytes of a file for a diff, and maximum characters of its new text."""
+"""Maximum size of a file that is compared, in bytes, and of its new text, in characters."""
 _MAX_EDITED: Final = 10 * _MAX_FILE_BYTES
 """Maximum characters of a text between edits."""
 _MAX_CALLS: Final = 1000
@@ -66,8 +66,8 @@ _AT_CLIENT: Final = "human:at-"
 
 
 def denial_reason(root: str, agent: str, event: Mapping[str, Json], language: Language) -> str:
-    """Return the reason why ``agent`` must not make the call of ``event``, a call of a client's own tool;
-    empty if it may.
+    """Return the reason to deny ``agent`` the call of ``event``, which uses a client's own tool; empty if it
+    is allowed.
 
     A client's own tools must not write files that are written through Watchroom. The reason names the tool to
     use instead, in ``language``. ``root``: the workspace's folder.
@@ -175,7 +175,8 @@ def _read_text(path: str) -> str | None:
 
 
 def build_question(client: str, call: PendingCall, folder: str, cwd: str, rule: str, expires: int) -> Request:
-    """Return the request to approve ``call``, with its diff and its place. Reads the file.
+    """Return the request to approve ``call``, with its diff and its place. Reads the file that the call
+    changes.
 
     - ``client``: the name of the client, which works in ``folder``
     - ``cwd``: the folder in which the call is made, empty if unknown
@@ -253,8 +254,8 @@ class OpenCalls:
         """Return the calls of ``session`` that its client's question about ``tool`` with ``arguments`` may be
         about.
 
-        These are calls without a question, in order. Calls of other sessions and of its subagents never
-        match.
+        These are calls without a question, in order. Calls of other sessions, or of the session's subagents,
+        never match.
         """
         return [
             call

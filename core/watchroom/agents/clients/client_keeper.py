@@ -92,7 +92,7 @@ class ClientKeeper:
         os.killpg(self._process.pid, number)
 
     def _drain(self, output: int) -> None:
-        """Write what the client has printed last. Programs that it has left running can go on printing."""
+        """Write the last output of the client. Programs that it has left running may continue to print."""
         try:
             for _ in range(64):
                 piece = os.read(output, _PIECE_BYTES)

@@ -166,8 +166,8 @@ def parse_mark(mark: str) -> list[str]:
 
 
 def _only_in(common: str) -> str:
-    """Return the words that end a hook outside of the working trees of the repository with the common git
-    folder ``common``. They start no process, because such a hook runs in every folder."""
+    """Return shell words that end a hook, unless it runs in a working tree of the repository with the common
+    git folder ``common``. They start no process, because such a hook runs in every folder."""
     if not common:
         return ""
     find = 'd=$PWD; while [ "$d" ] && [ ! -e "$d/.git" ]; do d=${d%/*}; done; g=$d/.git'

@@ -61,7 +61,7 @@ def allow(event: str, arguments: Mapping[str, Json] | None = None) -> HookAnswer
 
 
 def is_allowed(answer: HookAnswer) -> bool:
-    """Return whether ``answer``, to `PERMISSION`, allows the call."""
+    """Return whether ``answer`` allows the call that a `PERMISSION` event asks about."""
     decision = _specific_of(answer).get("decision")
     return isinstance(decision, Mapping) and decision.get("behavior") == "allow"
 

@@ -1,4 +1,4 @@
-"""Reads fields of JSON from clients with any content, and merges JSON objects. Pure."""
+"""Reads fields of untrusted JSON from clients, and merges JSON objects. Pure."""
 
 from __future__ import annotations
 

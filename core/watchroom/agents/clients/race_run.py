@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from watchroom.workspace import Workspace
 
 MAX_LOG_BYTES: Final = 1024 * 1024
-"""Maximum size of the file with what a client prints."""
+"""Maximum size of the log of a client's output."""
 _FOLDER: Final = "races"
 _END_SECONDS: Final = 5.0
 """Seconds that a client has to end after SIGTERM."""
@@ -36,7 +36,7 @@ _OBSERVE_SECONDS: Final = 5.0
 
 
 class RaceStart(NamedTuple):
-    """What starts the client of an agent: its program and arguments, its environment, and its folder."""
+    """The start of an agent's client: its program and arguments, its environment, and its folder."""
 
     entry: RaceEntry
     command: tuple[str, ...]
@@ -45,7 +45,7 @@ class RaceStart(NamedTuple):
 
 
 class RaceProgress(NamedTuple):
-    """How an agent does.
+    """The progress of an agent.
 
     - ``state``: None while it runs.
     - ``changes``: None if they were not measured.
@@ -60,7 +60,7 @@ class RaceProgress(NamedTuple):
 
 
 def log_path(root: str, entry: RaceEntry) -> str:
-    """Return the file with what the client of ``entry`` prints, in the workspace at ``root``."""
+    """Return the path of the log of the client of ``entry``, in the workspace at ``root``."""
     return os.path.join(root, CONTROL, _FOLDER, f"{entry.entrant.race}-{entry.entrant.number}.log")
 
 
@@ -70,7 +70,7 @@ class RaceRun:
     - ``call``: the person for whom the ends are recorded.
     - ``starts``: the clients.
     - ``on_progress``: called several times per second with the state of each agent.
-    - ``is_measured``: whether what the agents have changed is measured while they run.
+    - ``is_measured``: whether to measure the changes of the agents while they run.
     """
 
     def __init__(
@@ -115,7 +115,8 @@ class RaceRun:
         self._on_progress([run.progress for run in self._runs])
 
     def _observe_next(self) -> None:
-        """Observe the agent that was not observed for longest: one at a time, because git is slow."""
+        """Observe the agent whose last observation is the oldest. Only one is observed at a time, because git
+        is slow."""
         running = [run for run in self._runs if run.is_running]
         oldest = min(running, key=lambda run: run.observed, default=None)
         if oldest is not None and time.monotonic() - oldest.observed > _OBSERVE_SECONDS:
@@ -166,7 +167,7 @@ class _Run:
         )
 
     def stop(self, cause: FinishState) -> None:
-        """Have the client end. A second call does nothing."""
+        """Ask the client's keeper to end the client. A second call does nothing."""
         if self._cause is not None or self._keeper is None or self._keeper.poll() is not None:
             return
         self._cause = cause
@@ -190,7 +191,7 @@ class _Run:
         return True
 
     def observe(self, *, is_measured: bool) -> None:
-        """Find out whether the agent waits for a person, and if ``is_measured``, what it has changed."""
+        """Record whether the agent waits for a person, and, if ``is_measured``, what it has changed."""
         self._is_waiting = RaceReader(self._workspace.journal).is_waiting(self._start.entry)
         if is_measured:
             with suppress(GitError, OSError):

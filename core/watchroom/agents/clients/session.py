@@ -77,7 +77,7 @@ from watchroom.workspace import Workspace
 TOOL: Final = "client_event"
 """The tool of the rows of a client's session, except rows that end a call."""
 _FOLDER: Final = "cwd"
-"""A field in the detail of the first row."""
+"""The field of the client's working folder, in the detail of the first row."""
 _MAX_TRIES: Final = 100
 """Maximum attempts to write a row while other processes write to the same session."""
 _MAX_STEPS_READ: Final = 100
@@ -543,8 +543,11 @@ def fingerprint(text: str) -> str:
 
 
 def _key_of(path: str, key: str, attempt: int) -> str:
-    """Return the key of a row. A row that was written too late keeps its key, so a later attempt needs
-    another key. The attempts for a repeated report have the same keys."""
+    """Return the key of a row for this ``attempt`` to write it.
+
+    Each attempt needs another key, because a row that was written too late keeps the key of its attempt. If a
+    report is repeated, its attempts have the same keys as before.
+    """
     if not key:
         return ""
     if len(key) > _MAX_KEY:

@@ -1,4 +1,4 @@
-"""Which agents work at this moment, and in which folders."""
+"""The agents at work at this moment, and the folders that they work in."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from watchroom.kernel.rules.details import get_text
 from watchroom.workspace import Workspace
 
 _FOLDER = "cwd"
-"""A name in the detail of a session's first row."""
+"""The name of the working folder in the detail of a session's first row."""
 
 
 class AgentAtWork(NamedTuple):

@@ -109,7 +109,7 @@ def result_of(content: str) -> Result:
 def _conversation(messages: Sequence[Message]) -> tuple[str, list[Heard]]:
     """Return the first text, and the messages after each answer of the model.
 
-    Messages before the first answer count as after it.
+    Messages before the first answer are returned with those after it.
     """
     at = next((n for n, each in enumerate(messages) if isinstance(each, UserMessage)), len(messages))
     first = messages[at].content if at < len(messages) else ""

@@ -29,7 +29,7 @@ _STOP_INTERVAL: Final = 0.5
 _SUBMITTER: Final = "human:product"
 _MODULE: Final = "watchroom.agents.simulation.process_main"
 _END_SECONDS: Final = 10.0
-"""Seconds for a process to end by itself. It may still be starting."""
+"""Maximum time in seconds for a process to end by itself, even if it is still starting."""
 NOTICED_SECONDS: Final = 8.0
 """Seconds after which every process has noticed the loss of a machine."""
 _MAX_LINE_BYTES: Final = 1 << 20

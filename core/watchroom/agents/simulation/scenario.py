@@ -405,7 +405,7 @@ class Scenario(_Table):
         return _file_texts(os.path.join(os.path.dirname(self.source), self.files)) if self.files else {}
 
     def actor_of(self, agent: str) -> Actor | None:
-        """Return the actor of ``agent``. A copy has the actor of its original (``coder-2`` has that of
+        """Return the actor of ``agent``. A copy has the actor of its original (``coder-2`` has the actor of
         ``coder``)."""
         name = re.sub(r"-\d{1,6}$", "", agent)
         found = [each for each in self.agents if each.id in (agent, name)]

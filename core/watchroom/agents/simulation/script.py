@@ -70,7 +70,8 @@ class Play:
 
     - ``scenario``, ``agent``: the scenario, and the agent.
     - ``team``: all agents.
-    - ``seed``, ``number``: the seed of random choices. ``number``: the number of the agent's session.
+    - ``seed``: the seed of random choices.
+    - ``number``: the number of the agent's session, which also seeds them.
     - ``language``: the language of its texts.
     - ``now``: the time that the agent writes into texts.
     """

@@ -36,7 +36,7 @@ class Template:
     """Fills placeholders.
 
     - ``values``: the values by name.
-    - ``texts``: the templates of ``${text.NAME}``. One of a list is chosen at random.
+    - ``texts``: the templates of ``${text.NAME}``. From a list, one template is chosen at random.
     - ``files``: the texts of ``${file.NAME}``. Their placeholders are not filled.
     - ``random``: the generator.
     """
@@ -72,12 +72,12 @@ class Template:
         return [self.fill(each, depth) for each in value] if isinstance(value, list) else value
 
     def text(self, value: str | Sequence[str]) -> str:
-        """Return the filled text of ``value``, a template or several, from which one is chosen at random."""
+        """Fill ``value``, a template or several templates to choose from at random. Return the text."""
         chosen = value if isinstance(value, str) else self.random.choice(value) if value else ""
         return as_text(self.fill(chosen))
 
     def holds(self, condition: str) -> bool:
-        """Return whether ``condition`` is true: a placeholder, or a comparison of two.
+        """Return whether ``condition`` is true: a placeholder, or a comparison of two values.
 
         Comparisons are ``==``, ``!=``, ``>=``, ``<`` and ``in``.
         """

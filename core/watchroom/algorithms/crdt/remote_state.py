@@ -152,8 +152,8 @@ def _check_merged(document: Document, ours: Json, fields: Json) -> None:
 
 
 def _is_any_renamed(ours: Iterable[str], theirs: Iterable[str]) -> bool:
-    """Return whether ``theirs`` has another name for the peer number of a replica in ``ours``. Texts identify
-    writers only by the peer number."""
+    """Return whether a replica in ``theirs`` has the peer number of a replica in ``ours``, but another name.
+    Texts identify writers only by the peer number."""
     names = {peer_of(replica): replica for replica in ours}
     return any(names.get(peer_of(replica), replica) != replica for replica in theirs)
 

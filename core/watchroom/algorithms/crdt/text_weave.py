@@ -227,7 +227,7 @@ class TextWeave:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the runs make up the current text. They may not if an update waits for another update."""
+        """Whether the runs make up the current text. False if an update still waits for an earlier update."""
         return "".join(run.text for run in self._runs if run.is_present) == self._text.value
 
     def edits(self, off: Collection[int]) -> list[Edit]:

@@ -63,7 +63,7 @@ class DataSource(Protocol):
         ...
 
     def edit(self) -> int:
-        """Return the row of an external edit that replaces the current version; 0 if there is none.
+        """Return the row number of an external edit that replaces the current version; 0 if there is none.
 
         Raise `WatchroomError` if the source cannot be read.
         """

@@ -24,7 +24,7 @@ class TextEditStatus(StrEnum):
 
 
 class WorkflowState(StrEnum):
-    """The state of an editor (the first two) or of a binding (the others) (EDIT-4.1, EDIT-5.3)."""
+    """The state of an editor (`IDLE`, `SELECTION_PENDING`) or of a binding (EDIT-4.1, EDIT-5.3)."""
 
     IDLE = "Idle"
     SELECTION_PENDING = "SelectionPending"

@@ -30,7 +30,7 @@ class LineChange(NamedTuple):
 
 
 def split_lines(text: str) -> list[str]:
-    """Return the lines of ``text`` with their ends. Their join is the text.
+    """Return the lines of ``text`` with their line ends, so that the joined lines equal ``text``.
 
     ``str.splitlines`` also splits at characters that editors and git treat as part of a line.
     """

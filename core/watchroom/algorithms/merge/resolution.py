@@ -271,7 +271,7 @@ def _with_markers(region: Region, end: str) -> Lines:
 def _join_with_ends(parts: Sequence[Lines]) -> list[str]:
     """Return all lines.
 
-    Lines before the last get a missing line end, which the last line of a side may lack.
+    The last line of a side may lack its line end. If other lines follow it here, it gets one.
     """
     lines = [line for part in parts for line in part]
     if all(line.endswith("\n") for line in lines[:-1]):

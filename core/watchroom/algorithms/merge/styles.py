@@ -132,7 +132,7 @@ class MergedStyles(NamedTuple):
         return apply_style(text, self.merged) if self.is_normal else text
 
     def apply_offset(self, text: str, at: int) -> int:
-        """Return the position after `apply` of the character at position ``at`` of ``text``."""
+        """Return the position to which `apply` moves the character at position ``at`` of ``text``."""
         style = self.merged
         if not self.is_normal:
             return at

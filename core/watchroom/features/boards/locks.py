@@ -1,4 +1,4 @@
-"""`BoardLocks`: gives one holder the only right to write a board for a few seconds (BOARDS-5.1).
+"""`BoardLocks`: gives one holder the exclusive right to write a board for a few seconds (BOARDS-5.1).
 
 A lock is a version of its board's path in the zone ``lease``, and a file in ``.locks`` for people to see. It
 ends when it is released or when it expires, so the lock of a dead holder needs no cleanup. Its version is a
@@ -114,7 +114,7 @@ class BoardLocks:
             self._wait(found, deadline)
 
     def _exclusive(self, board: str) -> AbstractContextManager[None]:
-        """Exclude all others who take, end or check the lock of a board. Raise `WorkspaceLocked`."""
+        """Exclude others from taking, ending or checking the lock of a board. Raise `WorkspaceLocked`."""
         return self._store.journal.exclusive(f"lease/{board}")
 
     def _wait(self, lock: BoardLock, deadline: float) -> None:

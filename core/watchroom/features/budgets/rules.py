@@ -131,7 +131,7 @@ class Budgets(NamedTuple):
         return [Budget(scope, name, measure, own[measure]) for measure in MEASURES if measure in own]
 
     def has(self, scope: BudgetScope) -> bool:
-        """Whether anything in ``scope`` may have a budget."""
+        """Whether anything in ``scope`` can have a budget."""
         return bool(self.each.get(scope)) or any(each == scope for each, _ in self.named)
 
     def with_budget(self, scope: BudgetScope, name: str, measure: Measure, most: float | None) -> Budgets:

@@ -360,5 +360,5 @@ class BudgetControl:
 
 
 def _is_true(asked: BudgetUse, used: float) -> bool:
-    """Whether the amount ``used`` reaches the used amount that ``asked``, the data of a request, claims."""
+    """Whether ``used`` is at least the used amount that ``asked``, the data of a request, claims."""
     return asked.used <= used + _TOLERANCE

@@ -79,7 +79,7 @@ class OutsideEditOverlay:
         self._path = path
 
     def row_number(self) -> int:
-        """Return the row of the edit on disk, 0 if there is none. Raise the errors of
+        """Return the row number of the edit on disk, 0 if there is none. Raise the errors of
         `Reconciler.pending`."""
         edit = self._services.reconciler.pending(self._zone, self._path)
         return edit.seq if edit else 0
@@ -124,7 +124,7 @@ class FileSource:
         return version_of(self._current())
 
     def edit(self) -> int:
-        """Return the row of an external edit that is not a version yet, 0 if there is none."""
+        """Return the row number of an external edit that is not a version yet, 0 if there is none."""
         return self._edits.row_number() if self._edits else 0
 
     def read(self) -> SourceText:
@@ -171,7 +171,7 @@ class RecordedSource:
         return self._resolve().version()
 
     def edit(self) -> int:
-        """Return the row of an external edit that is not a version yet, 0 if there is none."""
+        """Return the row number of an external edit that is not a version yet, 0 if there is none."""
         return self._resolve().edit()
 
     def read(self) -> SourceText:

@@ -34,7 +34,7 @@ from watchroom.kernel.tools.tool import AnyTool, Tool, ToolAnnotations, Toolset
 from watchroom.model import OPERATION, Row
 
 _ERRORS: Final = {TextEditStatus.MULTI_MATCH: "multi_match"}
-"""Error codes by status. They replace the code of the response."""
+"""The error code of a failure, by the status of its response. It replaces the code of the response."""
 _MERGED: Final = "merged_with_conflicts"
 """The code of a response that succeeded but left conflicts to resolve."""
 

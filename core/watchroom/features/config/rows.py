@@ -90,7 +90,7 @@ class Config(NamedTuple):
     confirm_decisions: tuple[str, ...] = ()
     """The tools of people that ask for the passphrase each time, even while the key is unlocked."""
     trees: TreeSettings = TreeSettings()
-    """How a working tree is added."""
+    """The settings for adding working trees."""
     web: WebSettings = WebSettings()
     """The links with which a person answers from a phone."""
     checks: tuple[CheckSettings, ...] = ()

@@ -152,7 +152,7 @@ class Checkpoints:
             self._keep_edit(document, data, "state_checkpoint")
 
     def _keep_edit(self, document: str, data: bytes, rule: str) -> None:
-        """Record ``data``, an edit of the file of ``document`` that breaks ``rule``, as a row, once.
+        """Record ``data`` as a row, once: an edit of the file of ``document`` that breaks ``rule``.
 
         Empty files are not recorded: a crash leaves them if a file was not synced.
         """

@@ -26,8 +26,8 @@ from watchroom.model import Json, Row
 
 _CHUNK: Final = 1000
 _MAX_STEPS: Final = 1000
-"""Maximum number of steps of each text that are kept for agents who have not read it since. The time for
-applying steps is proportional to their number."""
+"""Maximum number of steps of each text that are kept, for agents who have not read the text since these
+steps. The time for applying steps is proportional to their number."""
 
 
 class DocumentReplica:

@@ -265,15 +265,14 @@ class _Views:
 
 
 def _seen_version(row: Row) -> int | None:
-    """Return the version that the writer of ``row`` saw, if others had already deleted characters that it
-    deleted."""
+    """Return the version that the writer of ``row`` saw, if the row deleted characters that others had
+    already deleted."""
     seen = row.detail.get(SEEN)
     return seen if isinstance(seen, int) and 0 < seen < (row.version or 0) else None
 
 
 def _seen_versions(rows: Iterable[Row]) -> dict[int, int]:
-    """Return, by written version, the version that its writer saw. Only versions for which `_seen_version`
-    has a result."""
+    """Return the results of `_seen_version` by the numbers of the written versions, without None."""
     return {row.version or 0: seen for row in rows if (seen := _seen_version(row)) is not None}
 
 
@@ -299,8 +298,8 @@ def _first_needed(selected: set[int], reverts: Mapping[int, set[int]], seen: Map
     """Return the first version that is needed to revert the versions ``selected``.
 
     - ``reverts``: later reverts. They need the versions that they turned off.
-    - ``seen``: the versions that writers saw. A writer needs the version after the seen version, unless that
-      would be too many versions.
+    - ``seen``: the versions that writers saw. To restore what a writer saw, the version after the seen
+      version is needed. It is ignored if too many versions would then be needed.
     """
     first = min(selected)
     newest = max([*selected, *seen])

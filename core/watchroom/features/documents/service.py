@@ -1,6 +1,6 @@
 """Creates, opens, merges and repairs realtime documents.
 
-Deltas merge in any order, so that a write is never refused as outdated.
+Deltas merge in any order, so a write is never refused as outdated.
 """
 
 from __future__ import annotations

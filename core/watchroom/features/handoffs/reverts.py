@@ -109,8 +109,9 @@ def _origins(rows: Sequence[Row]) -> dict[int, int]:
     """Return, for each version of a handoff, the version in which its sender delivered this content.
     ``rows``: in order.
 
-    It is the version itself. If a revert delivered it again, it is the original version. If a revert withdrew
-    it, it is 0.
+    For a version that the sender delivered, the result is the version itself. For a version that a revert
+    delivered again, it is the original version. For a version with which a revert withdrew the handoff, it is
+    0.
     """
     origins: dict[int, int] = {}
     delivered: dict[str | None, int] = {}

@@ -212,7 +212,7 @@ def find_quiet_trees(trees: Iterable[Tree], agents: Iterable[AgentView]) -> froz
     """Return the ids of the main tree and of the linked trees in which no agent is at work. An agent between
     two turns is not at work.
 
-    The branch of the main tree is the one in which trees land, so its agents need not have stopped.
+    The main tree is always included, because trees land in its branch.
     """
     known = [*trees]
     busy = {

@@ -17,7 +17,7 @@ Goal: TypeAlias = Literal["waiting", "idle", "ended"]
 """
 GOALS: Final[tuple[Goal, ...]] = get_args(Goal)
 Ending: TypeAlias = Literal["done", "error", "cancelled", "lost", "ended"]
-"""How a session ended.
+"""The end of a session.
 
 - ``done``, ``error``, ``cancelled``: the status of the session.
 - ``lost``: its process is no longer alive.

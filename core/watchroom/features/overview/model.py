@@ -250,8 +250,8 @@ def urgent_needs(model: Model, now: int) -> tuple[Need, ...]:
     """Return the needs of ``model`` for a person at ``now`` (nanoseconds since the epoch), in the order of
     `order_needs`.
 
-    All code that counts or lists needs must call this, so that the numbers agree. Handoffs that may still
-    wait and expired requests are left out. An agent that ignores its handoffs is one need of the kind
+    All code that counts or lists needs must call this, so that the numbers agree. Expired requests are left
+    out, and so are handoffs that are not overdue. An agent that ignores its handoffs is one need of the kind
     ``stalled``, which replaces its oldest overdue handoff.
     """
     horizon = now - int(HANDOFF_OVERDUE_SECONDS * 1e9)

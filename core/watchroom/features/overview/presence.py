@@ -132,8 +132,8 @@ class _Marking:
 def _share_agents(needs: Sequence[Need], agents: Sequence[AgentView]) -> list[Need]:
     """Return ``needs`` such that each agent of a lost task is in one need for a process of that task.
 
-    An agent stays in the need of its own process. Exception: that process names no command to resume it, and
-    another process of the task does.
+    An agent stays in the need of its own process, unless only another process of the task names a command to
+    resume it.
     """
     losses = sorted((need for need in needs if need.kind == "lost"), key=lambda need: not need.row.message)
     owners = {agent: need for need in losses for agent in need.work.agents}
@@ -154,8 +154,8 @@ def _share_agents(needs: Sequence[Need], agents: Sequence[AgentView]) -> list[Ne
 
 
 def _takes_in(need: Need, owner: Need | None) -> bool:
-    """Return whether ``need`` may list an agent of its task that is now in the need ``owner``. None: no need
-    lists the agent."""
+    """Return whether ``need`` may list an agent of its task. ``owner``: the need that lists the agent now,
+    None if no need does."""
     return owner is None or owner is need or bool(need.row.message and not owner.row.message)
 
 

@@ -52,8 +52,8 @@ def open_fold(journal: Journal, until: int | None = None) -> Fold:
 
 
 def newest_snapshot(journal: Journal) -> int:
-    """Return the last row of the newest snapshot of ``journal``, 0 if there is none. The snapshot is not
-    checked. Raise `JournalError`."""
+    """Return the number of the last row in the newest snapshot of ``journal``, 0 if there is none. The
+    snapshot is not checked. Raise `JournalError`."""
     kept = journal.snapshots.newest(_NAME)
     return 0 if kept is None else kept.seq
 

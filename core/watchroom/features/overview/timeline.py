@@ -195,7 +195,7 @@ def find_marker(journal: Journal, timeline: TimelineView, seq: int, step: int) -
 
 
 def _first_marker(journal: Journal, after: int, end: int) -> int | None:
-    """Return the first marker after row ``after`` and before row ``end``."""
+    """Return the number of the first row with a `marker_kind` after row ``after`` and before row ``end``."""
     while rows := journal.rows(after, until=end - 1, limit=_CHUNK):
         for row in rows:
             if marker_kind(row) is not None:
@@ -205,7 +205,8 @@ def _first_marker(journal: Journal, after: int, end: int) -> int | None:
 
 
 def _last_marker(journal: Journal, begin: int, before: int) -> int | None:
-    """Return the last marker from row ``begin`` on that is before row ``before``."""
+    """Return the number of the last row with a `marker_kind`, from row ``begin`` on and before row
+    ``before``."""
     rows: list[Row] = journal.rows_before(before, limit=_CHUNK)
     while rows and rows[0].seq >= begin:
         for row in rows:

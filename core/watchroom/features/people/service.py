@@ -198,7 +198,8 @@ class PeopleReader:
         return [(since, people.find_holder(fingerprint)) for since, people in self._eras()]
 
     def counts(self, row: Row) -> bool:
-        """Whether ``row`` takes effect on protected state, or has no effect on it. Raise `JournalError`."""
+        """Whether ``row`` counts: its effect on protected state is valid, or it has no such effect. Raise
+        `JournalError`."""
         return takes_effect(row, self.find_flaw(row))
 
     def find_dispute(self, row: Row) -> Row | None:

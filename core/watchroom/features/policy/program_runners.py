@@ -171,8 +171,8 @@ _ANYWHERE: Final = frozenset(
         "yarn",
     ]
 )
-"""Programs that run another command, which can begin at any of their words. A name with marks is treated the
-same."""
+"""Programs that run another command. It can begin at any word of their arguments. A program whose name has
+marks is treated like these programs."""
 _OPTION_SCRIPTS: Final = frozenset(["flock", "runuser", "sg", "su"])
 """Programs whose option ``-c`` is a script, at any position."""
 _SHELL_RUNNERS: Final = frozenset(("su", "sudo", "runuser", "doas", "sg", "chroot", "nsenter", "unshare"))
@@ -317,8 +317,8 @@ def _find_option_values(words: list[str], letter: str) -> Iterator[str]:
 
 
 def _expand_shell(words: list[str]) -> Run:
-    """Return the script that a shell runs. The first word that is not an option is a script or a script
-    file."""
+    """Return the script that a shell runs. The first word that is not an option is the script with
+    ``-c``, else the path of a script file."""
     has_script, index = False, 1
     while index < len(words):
         word = words[index]

@@ -603,7 +603,7 @@ def dump_policy(rules: PolicyRules) -> dict[str, object]:
 
 
 def dump_rule(rule: PolicyRule) -> dict[str, object]:
-    """Return ``rule`` as an entry of the table, without defaults."""
+    """Return ``rule`` as an entry of the table ``policy``, without defaults."""
     table: dict[str, object] = {"name": rule.name} if rule.name else {}
     for kind in _PATTERNS:
         patterns: tuple[str, ...] = getattr(rule, kind)

@@ -3,9 +3,9 @@
 `split_command` parses a text, follows programs that run others (``sudo``, ``env``, ``sh -c``, ``git -C``),
 and reports what it cannot determine.
 
-The parser follows the grammar of bash, and parses a text again if dash differs. It rather finds too much than
-too little: words after any operator count as a command. Unknown text in a word (an expansion) becomes a mark.
-Unknown structure becomes a `Doubt` about the whole text.
+The parser follows the grammar of bash, and parses a text again if dash differs. In doubt, it finds too much:
+words after any operator count as a command. Unknown text in a word (an expansion) becomes a mark. Unknown
+structure becomes a `Doubt` about the whole text.
 """
 
 from __future__ import annotations

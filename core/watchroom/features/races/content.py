@@ -1,4 +1,5 @@
-"""All files of a working tree as git would store them, committed or not. The index and the branch stay."""
+"""Stores all files of a working tree in git, committed or not, and compares them. The index and the branch do
+not change."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ def write_content(tree: GitTree) -> str:
 
 
 def measure(tree: GitTree, start: str) -> ChangeCounts:
-    """Return what differs in ``tree`` from the commit ``start``. Nothing is stored. Raises `GitError`,
+    """Count the changes in ``tree`` since the commit ``start``. Nothing is stored. Raises `GitError`,
     OSError."""
     with _scratch_index(tree) as variables:
         place = os.path.join(os.path.dirname(variables["GIT_INDEX_FILE"]), "objects")
@@ -42,7 +43,7 @@ def measure(tree: GitTree, start: str) -> ChangeCounts:
 def compare(
     tree: GitTree, start: str, content: str, variables: Mapping[str, str] | None = None
 ) -> ChangeCounts:
-    """Return what differs between the commit ``start`` and ``content``, a commit or a git tree. Raises
+    """Count the changes from the commit ``start`` to ``content``, a commit or a git tree. Raises
     `GitError`."""
     words = ("diff-tree", "-r", "--numstat", "--no-renames", "-z", start, content)
     printed = _run(tree, *words, **(variables or {}))
@@ -59,7 +60,7 @@ def compare(
 
 @contextlib.contextmanager
 def _scratch_index(tree: GitTree) -> Iterator[dict[str, str]]:
-    """Yield the variables with which git uses a copy of the tree's index."""
+    """Yield the environment variables that make git use a copy of the tree's index."""
     with tempfile.TemporaryDirectory(prefix="watchroom-") as scratch:
         index = os.path.join(scratch, _INDEX)
         with contextlib.suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""Races as the journal has them, for front ends."""
+"""Reads races from the journal, for front ends."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from watchroom.kernel.rules.details import get_text, session_status
 from watchroom.model import Row, SessionStatus
 
 RunState: TypeAlias = FinishState | Literal["running", "interrupted"]
-"""What an agent of a race does, or how it ended.
+"""The state of an agent of a race.
 
 ``interrupted``: the command that ran the race was killed.
 """
@@ -44,8 +44,8 @@ class RaceEntry(NamedTuple):
     """An agent of a race.
 
     - ``tree``: the id of its tree.
-    - ``begun``: the row of its begin.
-    - ``ended``: the number of the row of its end; 0 if it has not ended.
+    - ``begun``: the row in which it entered the race.
+    - ``ended``: the number of the row that records its end; 0 if it has not ended.
     - ``finish``, ``check``, ``kept``: None if there is none.
     """
 
@@ -78,7 +78,7 @@ class Race(NamedTuple):
 
 
 class EntryUsage(NamedTuple):
-    """What an agent of a race used. ``agents``: the agents of the sessions in its tree."""
+    """The usage of an agent of a race. ``agents``: the agents of the sessions in its tree."""
 
     agents: tuple[str, ...]
     total: UsageTotal
@@ -109,7 +109,7 @@ class RaceReader:
         return Race(name, prompt, tuple(sorted(entries, key=lambda each: each.entrant.number)))
 
     def read_usage(self, entry: RaceEntry) -> EntryUsage:
-        """Return what the sessions used that began in the entry's tree before its end."""
+        """Return the usage of the sessions that began in the entry's tree before its end."""
         total, agents = UsageTotal(), dict[str, None]()
         for head in self._journal.heads(_SESSION):
             if not self._is_of(head, entry):
@@ -149,7 +149,7 @@ class RaceReader:
 
 
 def claim_key(name: str) -> str:
-    """Return the key that the command that runs the race ``name`` has claimed."""
+    """Return the key that a command claims while it runs the race ``name``."""
     return f"race:{name}"
 
 

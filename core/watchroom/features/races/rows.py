@@ -1,7 +1,7 @@
 """The rows of races: notes on working trees, and what their details mean.
 
-Each agent of a race has a tree. The notes about it have the tree's id as their path. What a race is, and how
-it went, is derived from these notes only. The command that runs a race records them for a person.
+Each agent of a race has a tree, and the path of its notes is the id of that tree. A race and its results are
+derived from these notes only. The command that runs a race writes them in the name of a person.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ CHECK_RACE: Final = "check_race"
 PICK_RACE: Final = "pick_race"
 """The tool of the note that a person picked the work in a tree."""
 KEEP_RACE: Final = "keep_race"
-"""The tool of the note that the work in a tree that was not picked is in a ref. See `Kept`."""
+"""The tool of the note that an agent's work was not picked and is kept in a ref. See `Kept`."""
 REF_PREFIX: Final = "refs/watchroom/races/"
 """The prefix of the refs with work that was not picked. The race's name and the agent's number follow."""
 MIN_AGENTS: Final = 2
 MAX_AGENTS: Final = 8
-"""The bounds of the number of agents in a race."""
+"""The minimum and maximum number of agents in a race."""
 MAX_COMMAND: Final = 10_000
 """Maximum characters of a check, and of a client with its arguments."""
 MAX_PROMPT: Final = 100_000
@@ -35,17 +35,17 @@ MAX_PROMPT: Final = 100_000
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 FinishState: TypeAlias = Literal["done", "failed", "timeout", "stopped"]
-"""How a client ended.
+"""The end of a client.
 
 - ``done``: with exit status 0.
-- ``failed``: with another one.
+- ``failed``: with another exit status.
 - ``timeout``: it was ended after the timeout.
 - ``stopped``: the command that ran the race was ended.
 """
 
 
 class ChangeCounts(NamedTuple):
-    """What differs from the commit at which a race began: files, and lines in text files."""
+    """The changes since the commit at which a race began: changed files, and lines in text files."""
 
     files: int = 0
     added: int = 0
@@ -81,7 +81,7 @@ class Entrant(NamedTuple):
 
     @property
     def detail(self) -> dict[str, Json]:
-        """The record as a row's detail has it."""
+        """The record as the detail of a row."""
         names = ("client", "name", "folder", "branch", "check")
         texts = {each: escape_unstorable(getattr(self, each), MAX_COMMAND) for each in names}
         return {**self._asdict(), **texts}
@@ -98,11 +98,11 @@ def read_entrant(row: Row) -> Entrant:
 
 
 class EntryEnd(NamedTuple):
-    """How an agent's client ended.
+    """The end of an agent's client.
 
     - ``status``: its exit status.
     - ``seconds``: how long it ran.
-    - ``changes``: what it changed; None if that could not be read.
+    - ``changes``: its changes; None if they could not be read.
     - ``commit``: the id of a commit with all files of its tree at its end; empty if that could not be read.
     """
 
@@ -114,7 +114,7 @@ class EntryEnd(NamedTuple):
 
     @property
     def detail(self) -> dict[str, Json]:
-        """The record as a row's detail has it."""
+        """The record as the detail of a row."""
         fields: dict[str, Json] = {"state": self.state, "status": self.status}
         fields |= {"seconds": round(self.seconds, 3), "commit": self.commit}
         return fields | (self.changes._asdict() if self.changes is not None else {})
@@ -139,14 +139,14 @@ _STATES: Final[tuple[FinishState, ...]] = get_args(FinishState)
 
 
 class RaceCheck(NamedTuple):
-    """How the check of an agent's work ended. ``status``: None after the timeout."""
+    """The result of the check of an agent's work. ``status``: None after the timeout."""
 
     status: int | None
     seconds: float
 
     @property
     def detail(self) -> dict[str, Json]:
-        """The record as a row's detail has it."""
+        """The record as the detail of a row."""
         return {"status": self.status, "seconds": round(self.seconds, 3)}
 
 
@@ -164,7 +164,7 @@ class Kept(NamedTuple):
 
     @property
     def detail(self) -> dict[str, Json]:
-        """The record as a row's detail has it."""
+        """The record as the detail of a row."""
         return {**self._asdict()}
 
 
@@ -174,10 +174,10 @@ def read_kept(row: Row) -> Kept:
 
 
 def _only_commit(given: str) -> str:
-    """Return the id of a commit, empty for anything else. Git would take another text as an option."""
+    """Return the id of a commit, empty for anything else. Git could read any other text as an option."""
     return given if _COMMIT.fullmatch(given) else ""
 
 
 def tree_name(race: str, number: int) -> str:
-    """Return the name of the tree of an agent in a race, which is also that of its branch."""
+    """Return the name of the tree of an agent in a race. The tree's branch has the same name."""
     return f"race-{race}-{number}"

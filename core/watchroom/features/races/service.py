@@ -1,4 +1,4 @@
-"""`Races`: begins races, records how they go, and keeps the work of all agents when a person picks one."""
+"""`Races`: begins races, records their progress, and keeps the work of all agents when a person picks one."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ if TYPE_CHECKING:
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _MAX_SUBJECT: Final = 200
 _TRIES: Final = 3
-"""How often the files of a tree are read if others change them meanwhile."""
+"""Maximum attempts to read the files of a tree while others change them."""
 _IN_REF: Final[tuple[ObstacleKind, ...]] = ("not_kept", "commits")
-"""What is in the way of removing a tree only while no ref has all of its files."""
+"""The obstacles to the removal of a tree that no longer count once a ref has all of its files."""
 
 
 class RacePlan(NamedTuple):
-    """What begins a race.
+    """The parameters of a new race.
 
     - ``name``: the race's name.
     - ``prompt``: the prompt of all agents.
     - ``clients``: the client of each agent, with the client's own arguments.
     - ``timeout``: seconds for each client, and for each check.
     - ``check``: a command of the shell, empty for no check.
-    - ``start``: where the trees begin, default HEAD.
+    - ``start``: the commit at which the trees begin, default HEAD.
     """
 
     name: str
@@ -69,7 +69,8 @@ class RacePlan(NamedTuple):
 
 
 class PutAway(NamedTuple):
-    """What became of a tree that was not picked. ``error``: why its folder stays; None if it was removed."""
+    """The result of putting away a tree that was not picked. ``error``: the reason why its folder stays; None
+    if it was removed."""
 
     kept: Kept
     plan: RemovalPlan
@@ -99,7 +100,8 @@ class Races:
         return race
 
     def choose_name(self, here: str) -> str:
-        """Return the first number that no race has, and no branch or ref of one.
+        """Return the lowest number that is not the name of a race and that no branch or ref of a race
+        contains.
 
         ``here``: a folder of the repository. Raises `GitError`.
         """
@@ -129,8 +131,8 @@ class Races:
         - ``listeners``: called while a tree is added.
         - ``on_added``: called with each added tree.
 
-        If a tree cannot be added, or its setup command fails, those that were added are removed again. Raises
-        `InvalidRace`, and as `OwnTrees.add`.
+        If a tree cannot be added, or its setup command fails, the trees that were already added are removed
+        again. Raises `InvalidRace`, and the errors of `OwnTrees.add`.
         """
         if not _NAME.fullmatch(plan.name):
             raise InvalidRace(name=plan.name, rule="race_name")
@@ -174,14 +176,16 @@ class Races:
         )
 
     def measure(self, entry: RaceEntry) -> ChangeCounts | None:
-        """Return what differs in the entry's tree now, None if it is gone. Raises `GitError`, OSError."""
+        """Count the changes that are in the entry's tree now. Return None if the tree is gone. Raises
+        `GitError`, OSError."""
         git = self._find_git(entry)
         return None if git is None else measure(git, entry.entrant.start)
 
     def finish(
         self, call: CallContext, entry: RaceEntry, state: FinishState, status: int, seconds: float
     ) -> EntryEnd:
-        """Record that the client of ``entry`` has ended, and all files of its tree. Raises `JournalError`."""
+        """Record that the client of ``entry`` has ended, and store all files of its tree. Raises
+        `JournalError`."""
         finish = EntryEnd(state, status, seconds)
         git = self._find_git(entry)
         for _ in range(_TRIES):
@@ -198,10 +202,10 @@ class Races:
         return finish
 
     def check(self, call: CallContext, entry: RaceEntry, *, cache: str = "") -> TrialOutcome | None:
-        """Run the race's check on what the agent had at its end, and record how it ended.
+        """Run the race's check on the files that the agent left, and record the result.
 
-        It runs as that of a landing, see `watchroom.features.trees.landing.Landings.land`. None if there is
-        no check, or nothing to check. Raises `GitError`, `JournalError`, OSError.
+        It runs like the check of a landing, see `watchroom.features.trees.landing.Landings.land`. None if
+        there is no check, or nothing to check. Raises `GitError`, `JournalError`, OSError.
         """
         git, entrant = self._find_git(entry), entry.entrant
         if git is None or not entrant.check or entry.finish is None or not entry.finish.commit:
@@ -269,7 +273,8 @@ class Races:
         return PutAway(kept, plan)
 
     def _store_content(self, entry: RaceEntry, git: GitTree) -> tuple[str, ChangeCounts]:
-        """Return the id of a commit with all files of a tree on top of its HEAD, and what differs in it."""
+        """Commit all files of a tree on top of its HEAD. Return the id of the commit, and the changes since
+        the race began."""
         entrant = entry.entrant
         message = f"Race {entrant.race}, agent {entrant.number}"
         commit = commit_content(git, write_content(git), message)

@@ -131,7 +131,8 @@ class RevertPlanner:
         )
 
     def _with_kept_blobs(self, planned: Sequence[PlannedPath]) -> list[PlannedPath]:
-        """Return ``planned``, in which binary files cannot be reverted if their bytes are not kept."""
+        """Return ``planned``. Binary files whose bytes are not kept are marked as files that cannot be
+        reverted."""
         wanted = {each.plan.blob.sha256 for each in planned if each.plan.blob is not None}
         lost = wanted.difference(self._journal.blobs.kept([*wanted])) if wanted else set()
         cannot = PathPlan("cannot", reason=NOT_KEPT)

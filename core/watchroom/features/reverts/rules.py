@@ -41,7 +41,7 @@ TOO_MANY: Final = "too_many_versions"
 WITHDRAWN: Final = "withdrawn"
 """The result for an item that nobody has used: it is withdrawn."""
 SUBJECT_CHARACTERS: Final = 200
-"""Maximum characters of a message in lists. Its text is complete."""
+"""Maximum characters of a message as it is shown in lists. The content of its row has the whole text."""
 
 
 def is_revert_row(row: Row) -> bool:
@@ -322,7 +322,7 @@ def _exists(off: frozenset[int], versions: Sequence[PathVersion], before: str | 
 
 
 def _last_brought(off: frozenset[int], versions: Sequence[PathVersion], start: PathVersion) -> PathVersion:
-    """Return the last version except the versions ``off`` and reverts, ``start`` if there is none."""
+    """Return the last version that is neither in ``off`` nor a revert; ``start`` if there is none."""
     brought = (each for each in reversed(versions) if each.number not in off and not each.is_revert)
     return next(brought, start)
 

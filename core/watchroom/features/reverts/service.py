@@ -261,7 +261,8 @@ class Reverts:
     def _messages(
         self, call: CallContext, plan: RevertPlan, changed: Sequence[PlannedPath | PlannedItem], message: str
     ) -> Iterator[Note]:
-        """Yield the messages to the agents whose work is reverted, and to the last writers of these paths."""
+        """Yield the messages to the agents whose work is reverted, and to the last writers of the ``changed``
+        paths."""
         known = self._store.registry.current()
         text = catalogue(known.language)(
             "revert.told", who=call.actor, agents=", ".join(plan.agents[:10]), paths=_list_paths(changed)

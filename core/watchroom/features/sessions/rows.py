@@ -216,7 +216,8 @@ MESSAGES: Final = "messages"
 
 
 def messages_of(note: Row) -> list[int]:
-    """Return the rows of the messages that ``note`` records as handed over; empty for any other row."""
+    """Return the row numbers of the messages that ``note`` records as handed over; empty for any other
+    row."""
     return get_ints(note.detail, MESSAGES) if note.tool == HANDED_OVER else []
 
 

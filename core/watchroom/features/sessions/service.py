@@ -142,8 +142,8 @@ class SessionRecords:
         return row
 
     def _present(self, detail: Mapping[str, Json]) -> dict[str, Json]:
-        """Return ``detail`` with the presence lease of the process that runs the session, default this
-        one."""
+        """Return ``detail`` with the presence lease of the process that runs the session, by default this
+        process."""
         return {**detail, PRESENCE: detail.get(PRESENCE) or self._store.journal.presence.hold()}
 
     def take_over(self, last: Row, text: str, detail: Mapping[str, Json]) -> Row:
@@ -242,7 +242,8 @@ class SessionRecords:
         return [SessionRecord(row, self._store.content(row)) for row in rows]
 
     def first_message_after(self, agent: str) -> int | None:
-        """Return the row after which ``agent``, which has no session yet, can have messages: its spawn.
+        """Return the number of the row that spawned ``agent``, which has no session yet. Its messages come
+        after this row.
 
         None if nobody can have written to it. Raise `UnknownAgent`.
         """
@@ -357,8 +358,8 @@ class SessionRecords:
         return takes_effect(row, flaw) or (effect_of(row) == "message" and flaw != WRONG_FORM)
 
     def handed_over_until(self, place: str) -> int:
-        """Return the newest row up to which the messages to ``place`` were handed over to a model; 0 if there
-        is none. ``place``: an agent's id or a session's path. Raises `JournalError`."""
+        """Return the number of the row up to which the messages to ``place`` were handed over to a model; 0
+        if there is none. ``place``: an agent's id or a session's path. Raises `JournalError`."""
         agent, _ = split_session(place)
         if place == agent:
             known = heard_until(self.newest_step(agent))
@@ -399,8 +400,8 @@ def session_path(agent: str, session: str) -> str:
 
 
 def heard_until(step: Row | None) -> int:
-    """Return the row up to which an agent had received its messages. ``step``: its newest step; None returns
-    0.
+    """Return the number of the row up to which an agent had received its messages. ``step``: its newest step;
+    None returns 0.
 
     Steps of client sessions in earlier releases do not record this row: these sessions had received all
     earlier messages.
@@ -412,8 +413,8 @@ def heard_until(step: Row | None) -> int:
 
 
 def heard_in_session(step: Row | None) -> int:
-    """Return the row up to which a session had received its messages. ``step``: the newest step of the
-    session."""
+    """Return the number of the row up to which a session had received its messages. ``step``: the newest step
+    of the session."""
     if step is None:
         return 0
     return (get_int(step.detail, HEARD_IN_SESSION) or 0) if "heard" in step.detail else step.seq

@@ -39,7 +39,7 @@ class StoppedAgents:
     ) -> tuple[dict[str, int], dict[str, WatchroomError]]:
         """Pause the sessions of ``agents``, and record the agents that were not paused before as stopped.
 
-        Return as `pause` does. Raise `JournalError`.
+        Return the result of `pause`. Raise `JournalError`.
         """
         known = self.stopped()
         # An agent that was paused for another reason, for example by a revert, is not resumed with the

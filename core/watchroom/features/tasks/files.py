@@ -74,10 +74,10 @@ rows may read less."""
 _MAX_NOTED_FOLDERS: Final = 100
 """The maximum number of unreadable folders with a row."""
 _SETTLED_NANOSECONDS: Final = 1_000_000_000
-"""Nanoseconds after a file's last change in which it is read again. A further change could have the same
-time."""
+"""Nanoseconds after a file's last change in which the file is always read again, because a further change
+could have the same time stamp."""
 _IGNORED_TOOLS: Final = ("read_file", WRITE_FILE)
-"""The tools that show a file that git ignores to an agent."""
+"""The tools that show an agent a file that git ignores."""
 
 _log = logging.getLogger("watchroom")
 
@@ -444,7 +444,7 @@ class TaskFiles:
         return recorded
 
     def _open_recorder(self, call: CallContext) -> FolderRecorder:
-        """Return the recorder of the caller's task, which is open."""
+        """Return the recorder of the caller's task. Raise `WorkspaceNotBound` if the task has ended."""
         recorder = self._recorder_of(call)
         # The folder of an ended task may now belong to another task.
         if not self._tasks.is_open(recorder.task):

@@ -163,7 +163,8 @@ def _is_repository(git: str) -> bool:
 def _ignores(
     repository: _Repository, place: str, paths: Sequence[bytes], deadline: float
 ) -> frozenset[bytes]:
-    """Return the ``paths`` that ``repository`` ignores. ``place``: the folder of relative paths."""
+    """Return the ``paths`` that ``repository`` ignores. ``place``: the folder that ``paths`` are relative
+    to."""
     # "./" keeps git from reading a path as a pattern with special characters.
     given = b"".join(_HERE + path + b"\0" for path in paths)
     command = ("check-ignore", "-z", "--stdin")

@@ -282,7 +282,7 @@ class Members:
     ) -> tuple[list[Agent], dict[str, Row], set[tuple[Zone, str]]]:
         """Return the ancestry of ``agent`` in its task.
 
-        - the agent, its parent, and so on, as far as ``heads`` has them
+        - the agent, its parent, and so on, as far as ``heads`` contains them
         - the rows that spawned them
         - the paths of all heads that this method needs
         """

@@ -115,7 +115,7 @@ class Tasks:
 
     @contextmanager
     def claim(self, task: str) -> Iterator[None]:
-        """Give this process the only right to run the agents of ``task`` while the context lasts.
+        """Give this process the exclusive right to run the agents of ``task`` while the context lasts.
 
         Raise `TaskNotFound`, `OtherMachine`, and `TaskInUse` if another process runs them.
         """

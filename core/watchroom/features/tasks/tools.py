@@ -46,7 +46,7 @@ class ReadFileResult(ResultModel):
     version: int | None = None
     """The version; None if git ignores the file."""
     notice: str | None = None
-    """A text, if git ignores the file."""
+    """A text that says what this means, if git ignores the file."""
 
 
 @tool("read_file", path=("path",), reads_only=True)
@@ -73,7 +73,7 @@ class WriteFileResult(ResultModel):
     recorded: bool | None = None
     """False if git ignores the file."""
     notice: str | None = None
-    """A text, if git ignores the file."""
+    """A text that says what this means, if git ignores the file."""
 
 
 @tool(WRITE_FILE, path=("path",), destroys=True, idempotent=True)
@@ -114,7 +114,7 @@ class ListFilesResult(ResultModel):
     more: int | None = None
     """The number of entries that are left out at the end."""
     notice: str | None = None
-    """How to list the remaining entries, and the number of entries with names that the tools do not
+    """A text on how to list the remaining entries, and the number of entries with names that the tools do not
     accept."""
 
 

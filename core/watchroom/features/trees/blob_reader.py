@@ -112,8 +112,8 @@ class BlobReader:
         return found | (self._git.read_blobs(rest, f"{commit}:") if rest else {})
 
     def _find_blobs(self, commit: str, paths: Sequence[str]) -> dict[str, _Blob | None]:
-        """Return the blobs at ``paths``, None where no blob is. The result is empty if git's long-running
-        process cannot tell."""
+        """Return the blobs at ``paths``, None for a path without a blob. The result is empty if git's
+        long-running process cannot answer."""
         try:
             lines = _ask_about(self._start().sizes, [f"{commit}:{path}" for path in paths], self._seconds)
         except OSError as error:

@@ -810,8 +810,9 @@ class TreeCalls:
         """Record the lines of others that the versions ``rows`` of a call removed unseen. Return the notices
         for its agent.
 
-        The agent's own lines count as seen afterwards. Changes by a command to a file that it does not name
-        (``make``) do not."""
+        The agent's own lines count as seen afterwards, except lines that a command (such as ``make``) changed
+        in a file that it does not name.
+        """
         told: list[str] = []
         for row in rows:
             version = row.version or 0
@@ -854,8 +855,8 @@ class TreeCalls:
         return command is None or command.names(path)
 
     def _is_accused(self, holder: Holder, row: Row) -> bool:
-        """Return whether the call of ``holder`` may have made ``row``, which has several candidates. Its
-        command names the file, or no candidate's command does."""
+        """Return whether the call of ``holder`` may have made ``row``, which has several candidates. It may
+        have if its command names the file, or if no candidate's command does."""
         agents = candidates_of(row)
         if holder.agent not in agents:
             return False

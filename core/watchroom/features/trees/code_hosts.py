@@ -42,7 +42,7 @@ _PIPELINES: Final[Mapping[str, CheckStatus]] = {
     "failed": "failed",
     "canceled": "failed",
 }
-"""The statuses of a pipeline at GitLab that has ended. In all others it is still to end."""
+"""The statuses of ended pipelines at GitLab. A pipeline with any other status has not ended."""
 _STATES: Final[Mapping[str, RequestStatus]] = {
     "OPEN": "open",
     "OPENED": "open",
@@ -93,7 +93,7 @@ class HostAnswer(NamedTuple):
     """The answer of a host's program.
 
     - ``request``: None if there is no pull request, or the program failed.
-    - ``reason``: why it failed, as one line; empty if it did not.
+    - ``reason``: the reason for a failure, as one line; empty after a success.
     """
 
     request: HostRequest | None = None
@@ -190,7 +190,7 @@ def _read_check(given: Json) -> HostCheck:
 
 
 def _address_of(fields: Mapping[str, Json], name: str) -> str:
-    """Return an address for people, empty if it is none."""
+    """Return the address in the field ``name`` of ``fields``, empty if it is not valid."""
     address = get_text(fields, name)
     return address if _ADDRESS.fullmatch(address) else ""
 

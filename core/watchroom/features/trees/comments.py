@@ -58,7 +58,7 @@ class TreeComment(NamedTuple):
 
     @property
     def detail(self) -> dict[str, Json]:
-        """The comment as a row's detail."""
+        """The comment as the detail of a row."""
         return {
             "comment": self.id,
             "path": self.path,
@@ -136,7 +136,7 @@ def find_unsent(comments: Iterable[TreeComment], agent: str) -> list[TreeComment
 def place_comments(
     lines: Sequence[str], comments: Iterable[TreeComment]
 ) -> Mapping[int, Sequence[TreeComment]]:
-    """Return the comments by the index in ``lines`` of the line above each.
+    """Return the comments by their places. A place is the index in ``lines`` of the line above the comment.
 
     A comment moves with its quoted lines, to the nearest place if there are several. If the lines no longer
     exist, the comment keeps its place until it is sent, and is then left out.

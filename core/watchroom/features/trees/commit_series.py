@@ -1,7 +1,7 @@
 """Splits the content of a working tree into commits of one author each. Pure.
 
-Work that builds on the work of a later author cannot be separated from it. It is in the commit of the last
-author that it needs, which then names all its authors.
+Work that builds on the work of a later author cannot be separated from it. Both are then in the commit of the
+later author, which names all of their authors.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class SeriesFile(NamedTuple):
 
     - ``state``: the file after the commit; None if the commit deletes it.
     - ``counts``: the lines that each author added and removed in the commit; empty for a binary file.
-    - ``rows``: the versions that the commit has and the one before it lacks.
+    - ``rows``: the versions that are in the commit, but not in the commit before it.
     """
 
     path: str
@@ -49,7 +49,7 @@ def split_changes(
     """Return the commits that lead from the compared commit to the newest versions, in the order of the
     authors' first changes.
 
-    ``starts_with_people``: the first commit is one of `PEOPLE`, because it has files without versions too.
+    ``starts_with_people``: the first commit is by `PEOPLE`, because it also has files without versions.
     """
     groups = _order_authors(comparisons, starts_with_people)
     done: dict[str, PlannedFile] = {}
@@ -69,8 +69,7 @@ def split_changes(
 def _take(
     comparisons: Iterable[FileComparison], chosen: Sequence[str] | None, done: dict[str, PlannedFile]
 ) -> Iterator[SeriesFile]:
-    """Yield the files that differ from those in ``done`` with the changes of the authors ``chosen``. Update
-    ``done``."""
+    """Yield the files of ``done`` that the changes of the authors ``chosen`` alter. Update ``done``."""
     for each in comparisons:
         planned, before = each.plan(chosen), done.get(each.path)
         if not isinstance(planned, PlannedFile):
@@ -96,7 +95,7 @@ def _take(
 
 
 def _order_authors(comparisons: Iterable[FileComparison], starts_with_people: bool) -> dict[str, set[str]]:
-    """Return the authors' names in the versions by group, the group with the first change first."""
+    """Return the authors of the versions by group, in the order of the groups' first changes."""
     first: dict[str, int] = {PEOPLE: 0} if starts_with_people else {}
     names: dict[str, set[str]] = {PEOPLE: set()} if starts_with_people else {}
     for each in comparisons:

@@ -51,7 +51,7 @@ from watchroom.model import Row
 from watchroom.validation import MAX_PATH_BYTES, escape_unstorable, extract_first_line
 
 BlockReason: TypeAlias = Literal["mixed", "not_kept"]
-"""Why a file cannot be committed with the work of the chosen authors.
+"""The reason why a file cannot be committed with the work of the chosen authors.
 
 - ``mixed``: the work depends on uncommitted work of others in the file.
 - ``not_kept``: the bytes of its newest version are neither in the journal nor on disk.
@@ -145,7 +145,8 @@ class AgentCommits:
         return CommitPlan(tree_id, head, names, tuple(files), tuple(blocked))
 
     def list_changes(self, tree: GitTree) -> dict[str, FileChanges]:
-        """Return the uncommitted changes of the text files of ``tree`` by path. Raises as `plan`."""
+        """Return the uncommitted changes of the text files of ``tree`` by path. Raises the errors of
+        `plan`."""
         head = tree.read_state().head
         found = self.compare(tree, head)
         return {
@@ -167,7 +168,7 @@ class AgentCommits:
         - ``branch``: a new branch. None commits onto the checked-out branch.
 
         The author of the commit is the agent if all work is by one agent. Otherwise it is the person in git's
-        settings. Raises `NothingToCommit`, and as `GitTree.commit_files` and `plan`.
+        settings. Raises `NothingToCommit`, and the errors of `GitTree.commit_files` and `plan`.
         """
         plan = self.plan(tree, agents)
         if not plan.files:
@@ -214,7 +215,7 @@ class AgentCommits:
         - ``timeout``: seconds, default an hour.
         - ``cache``: the folder of all copies, default ``watchroom`` in the user's cache folder.
 
-        The copy is kept for the next try. Raises as `plan`.
+        The copy is kept for the next try. Raises the errors of `plan`.
         """
         plan = self.plan(tree, agents)
         content = tree.write_tree(plan.states, parent=plan.head)
@@ -242,7 +243,7 @@ class AgentCommits:
         - ``commit``: the id of HEAD or of one of its ancestors; empty for no commit.
         - ``author_of``: returns the author of a version, default `author_of_version`.
 
-        Raises as `plan`.
+        Raises the errors of `plan`.
         """
         tree_id = tree.tree_id()
         rows, reader = self._read_heads(tree, tree_id, commit)
@@ -255,14 +256,14 @@ class AgentCommits:
             yield FileComparison(self._store, tree, reader, path, versions, known, author_of)
 
     def list_uncommitted(self, tree: GitTree, tree_id: str, head: str, as_of: int) -> dict[str, Row]:
-        """Return the newest versions of a tree, which may be gone, that differ from the commit ``head``, by
-        path.
+        """Return the uncommitted files of a working tree by path, each with its newest version.
 
-        - ``tree``: any tree of the repository.
-        - ``tree_id``, ``head``: the tree's id, and the commit that it had checked out; empty for none.
-        - ``as_of``: the number of the row at which the versions were the newest.
+        - ``tree``: any tree of the repository. The working tree itself may be gone.
+        - ``tree_id``: the id of the working tree.
+        - ``head``: the id of the commit that it had checked out, empty for none.
+        - ``as_of``: the last row to read.
 
-        Raises as `plan`.
+        Raises the errors of `plan`.
         """
         rows, reader = self._read_heads(tree, tree_id, head, as_of)
         return {
@@ -274,7 +275,7 @@ class AgentCommits:
     def _read_heads(
         self, tree: GitTree, tree_id: str, head: str, as_of: int | None = None
     ) -> tuple[dict[str, Row], _HeadReader]:
-        """Return the newest version of each recorded file, and the files as the commit ``head`` has them."""
+        """Return the newest version of each recorded file, and a reader of the commit ``head``."""
         rows = {
             os.fsdecode(unescape_path(split_repo_path(row.path)[1])): row
             for row in self._store.journal.heads(REPO, repo_path(tree_id, ""), as_of=as_of)
@@ -308,7 +309,7 @@ class AgentCommits:
 
 
 class _HeadReader:
-    """The recorded files as the commit HEAD has them.
+    """The recorded files in the commit HEAD.
 
     - ``entries``: its files.
     - ``texts``: the bytes that git would write into them.
@@ -524,5 +525,5 @@ def is_agent(author: str) -> bool:
 
 
 def identity_of(agent: str) -> str:
-    """Return the author of a commit of an agent, as git has it."""
+    """Return ``agent`` as the author of a commit, in git's form ``NAME <EMAIL>``."""
     return f"{agent} <{agent}@{_DOMAIN}>"

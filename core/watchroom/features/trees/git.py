@@ -220,8 +220,8 @@ class GitTree:
         return GitState(head, branch, stamp, stash, operation, exists(os.path.join(self.git, "index.lock")))
 
     def read_operated_branch(self) -> str:
-        """Return the branch of an unfinished rebase or bisection, which will move it or check it out again.
-        Empty if there is none: HEAD is detached meanwhile."""
+        """Return the branch that an unfinished rebase or bisection will move or check out again. Empty if
+        there is no such operation. Until the operation ends, HEAD is detached."""
         for name in _BRANCH_FILES:
             found = os.fsdecode(_read_small(os.path.join(self.git, name)).strip())
             if found:

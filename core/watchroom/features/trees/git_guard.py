@@ -1,4 +1,4 @@
-"""Finds git commands that would lose or take the work of others in the same working tree. Pure.
+"""Finds git commands that would discard or commit the work of others in the same working tree. Pure.
 
 `find_refused` checks an agent's command while others work in the same tree. `is_read_only` finds commands
 that cannot change files.
@@ -22,7 +22,7 @@ from watchroom.texts import Catalogue
 GuardRule: TypeAlias = Literal[
     "branch", "discard", "history", "stage_all", "commit_all", "commit_staged", "unstage"
 ]
-"""Why a command is refused.
+"""The reason why a command is refused.
 
 - ``branch``: it checks out files of another branch or commit in the tree.
 - ``discard``: it discards uncommitted changes of files.

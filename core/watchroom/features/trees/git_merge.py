@@ -25,7 +25,7 @@ _NO_ENTRY: Final = "0" * 40
 _BASE, _OURS, _THEIRS = "1", "2", "3"
 _MAX_TEXT_BYTES: Final = 10 * 1024 * 1024
 _ODD_LINE: Final = re.compile(r'\n|\r\Z|\A"')
-"""Matches paths that git reads otherwise in a line of its input."""
+"""Matches paths that git would misread in a line of its input."""
 _NAMED: Final = re.compile(rb"'([^\n]+?)'")
 """The path in an error of ``git read-tree``."""
 _PIECE_BYTES: Final = 1 << 20
@@ -34,7 +34,8 @@ _PIECE_BYTES: Final = 1 << 20
 class FileConflict(NamedTuple):
     """A file that git cannot merge.
 
-    - ``base``, ``ours``, ``theirs``: the file in the merge base and in both commits; None where it is not.
+    - ``base``, ``ours``, ``theirs``: the file in the merge base and in both commits; None if the file is not
+      there.
     """
 
     path: str
@@ -163,8 +164,8 @@ class GitMerger:
     # -- a checked-out branch
 
     def list_blocking(self, before: str, after: str) -> list[str]:
-        """Return the files of this tree, at the commit ``before``, that are in the way of a move to
-        ``after``: uncommitted changes, and ignored files that it would overwrite."""
+        """Return the files of this tree, at the commit ``before``, that block a move to ``after``:
+        uncommitted changes, and ignored files that it would overwrite."""
         if not os.path.exists(os.path.join(self._git.git, "index")):
             # Nothing is checked out here.
             return self._git.list_staged()
@@ -183,7 +184,7 @@ class GitMerger:
         return sorted(found) or self._try_move(before, after)
 
     def _is_taken(self, path: str, old: Collection[str]) -> bool:
-        """Return whether something is in the place of the new file ``path`` that is not in ``old``."""
+        """Return whether a file or folder that is not in ``old`` blocks the new file ``path``."""
         if self._list_below(path) - {*old}:
             return True
         above = [each for each in _folders_above(path) if each not in old]
@@ -206,7 +207,7 @@ class GitMerger:
         return found
 
     def _try_move(self, before: str, after: str) -> list[str]:
-        """Return the file that git names as in the way of a move, empty if nothing is in the way."""
+        """Return the file that git reports as an obstacle to a move, empty if there is no obstacle."""
         with self._scratch_index(copied=True) as variables:
             self._refresh(variables)
             done = self._run("read-tree", "-m", "-u", "-n", before, after, variables=variables, accepted=None)
@@ -220,9 +221,9 @@ class GitMerger:
     def move_checked_out(self, before: str, after: str) -> list[str]:
         """Move the branch that is checked out in this tree, and its files and index.
 
-        A move that was interrupted after it moved the branch is continued by the same call. Files that have
-        other content than ``before`` and ``after`` stay as they are. Return their paths. Raises `GitBusy` if
-        the branch is at neither commit, or if the index is locked.
+        If a move was interrupted after it had moved the branch, the same call continues it. Files that have
+        neither their content in ``before`` nor their content in ``after`` are not changed. Return their
+        paths. Raises `GitBusy` if the branch is at neither commit, or if the index is locked.
         """
         writer = GitWriter(self._git.folder, self._git.git)
         writer.recover(self._git.read_state)
@@ -239,8 +240,8 @@ class GitMerger:
         return kept
 
     def _update_files(self, before: str, after: str, variables: Mapping[str, str]) -> list[str]:
-        """Write the files that differ between two commits. Return those that others have changed, and that
-        stay as they are."""
+        """Write the files that differ between two commits. Return the paths of files that others have
+        changed. These are not written."""
         self._refresh(variables)
         paths = self._git.list_committed(before, after)
         old, new = (self._git.list_tree(commit, paths) for commit in (before, after))
@@ -266,15 +267,16 @@ class GitMerger:
         return sorted(moved - written - partial)
 
     def _refresh(self, variables: Mapping[str, str]) -> None:
-        """Have the index know which files are as it says, even if their times have changed."""
+        """For each file whose content equals its index entry, update the times in that entry."""
         self._run("update-index", "-q", "--refresh", variables=variables, accepted=(0, 1))
 
     def _hash_files(
         self, paths: Collection[str], expected: Mapping[str, IndexEntry]
     ) -> dict[str, IndexEntry | None]:
-        """Return the entries that git would make of the files at ``paths``, None where no file is.
+        """Return the index entries for the files at ``paths``, None for a path without a file.
 
-        ``expected``: entries of these paths. A submodule, or a mode that git ignores, is as expected.
+        ``expected``: entries of these paths. Submodules, and modes that git ignores, are taken from
+        ``expected``.
         """
         keeps_modes = self._git.keeps_modes()
         found: dict[str, IndexEntry | None] = dict.fromkeys(paths)
@@ -312,8 +314,8 @@ class GitMerger:
     def _find_partial(
         self, entries: Mapping[str, IndexEntry], paths: Collection[str], variables: Mapping[str, str]
     ) -> set[str]:
-        """Return which of ``paths`` are missing, or have only the beginning of what the index says: git was
-        ended while it wrote them."""
+        """Return the ``paths`` of files that are missing or incomplete, because git was ended while it wrote
+        them."""
         asked = [path for path in paths if path in entries and not entries[path].is_submodule]
         missing = {path for path in asked if not os.path.lexists(os.path.join(self._git.folder, path))}
         there = [path for path in asked if path not in missing and not entries[path].is_link]
@@ -329,7 +331,7 @@ class GitMerger:
             }
 
     def _replace_entries(self, commit: str, entries: Mapping[str, IndexEntry], paths: Collection[str]) -> str:
-        """Return the id of the tree of ``commit`` in which ``paths`` are as in ``entries``."""
+        """Return the id of the tree of ``commit`` with ``entries`` in place of its entries at ``paths``."""
         with self._scratch_index() as variables:
             self._run("read-tree", commit, variables=variables)
             self._set_entries(entries, paths, variables)
@@ -338,7 +340,7 @@ class GitMerger:
     def _set_entries(
         self, entries: Mapping[str, IndexEntry], paths: Collection[str], variables: Mapping[str, str]
     ) -> None:
-        """Have the index say of ``paths`` what ``entries`` say."""
+        """Set the index entries of ``paths`` to ``entries``."""
         lines = []
         for path in paths:
             entry = entries.get(path)
@@ -354,7 +356,8 @@ class GitMerger:
 
     @contextlib.contextmanager
     def _scratch_index(self, *, copied: bool = False) -> Iterator[dict[str, str]]:
-        """Yield the variables with which git uses an index of its own, as ``copied`` a copy of the tree's."""
+        """Yield the environment variables that make git use a separate index. ``copied``: it begins as a copy
+        of the tree's index."""
         path = GitWriter(self._git.folder, self._git.git).name_index()
         if copied:
             # The times too: git tells by them which files may have changed unnoticed since.

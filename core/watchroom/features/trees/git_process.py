@@ -52,7 +52,7 @@ def run_git(
     - ``given``: its standard input.
     - ``timeout``: seconds, default 60.
     - ``accepted``: the expected exit codes, default 0; None accepts all.
-    - ``on_errors``: called with what git prints on standard error, as soon as it does.
+    - ``on_errors``: called with each part of standard error as soon as git prints it.
 
     Raises `GitMissing`, and `GitError` if git ends with another exit code, exceeds the timeout, or prints
     more than 256 MiB.

@@ -1,12 +1,12 @@
-"""`Landings`: merge what is committed in a working tree into a branch, such as that of the main tree.
+"""`Landings`: merges the commits of a working tree into a branch, such as the branch of the main tree.
 
-No file on disk is touched by the merge. A file that git cannot merge becomes a conflict on a path of its
-own, ``land.TREE/PATH``: the texts of the merge base and of the branch are two versions, and that of the tree
-is the refused one. People settle it as all conflicts, and land the tree again. What they chose also counts in
-later landings, see `watchroom.features.trees.settled_conflicts`.
+The merge changes no file on disk. A file that git cannot merge becomes a conflict on its own path,
+``land.TREE/PATH``. The texts of the merge base and of the branch become two versions there. The text of the
+tree becomes the refused write. People settle it like any other conflict, and land the tree again. Their
+choices also apply to later landings, see `watchroom.features.trees.settled_conflicts`.
 
-A landing is decided by a row. A process that was killed after that row is continued by the next one, and
-before it nothing has happened.
+A landing is decided by a row. If the process is killed before that row, nothing has happened. If it is killed
+after that row, the next process continues the landing.
 """
 
 from __future__ import annotations
@@ -47,33 +47,33 @@ from watchroom.validation import MAX_PATH_BYTES, escape_unstorable, extract_firs
 LandingState: TypeAlias = Literal[
     "up_to_date", "conflict", "check_failed", "moved", "decided", "landed", "interrupted"
 ]
-"""What became of a landing.
+"""The outcome of a landing.
 
-- ``up_to_date``: the branch has the work of the tree already.
+- ``up_to_date``: the branch already has the work of the tree.
 - ``conflict``: people have to settle conflicts first.
 - ``check_failed``: the check failed in the merge.
-- ``moved``: the branch was moved by others each time before the check had ended.
-- ``decided``: the branch is moved now.
-- ``landed``: the branch, and the files of the tree that has it checked out, are moved.
-- ``interrupted``: it was decided, but git was busy, or others moved the branch before it was continued.
+- ``moved``: others moved the branch each time before the check had ended.
+- ``decided``: the branch is being moved.
+- ``landed``: the branch was moved, with the files of the tree that has it checked out.
+- ``interrupted``: the landing was decided, but not completed: git was busy, or others had moved the branch.
 """
 _CLAIM: Final = "landing"
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MAX_MORE: Final = 2
-"""How often a landing is merged and checked again because others have moved the branch."""
+"""Maximum number of times that a landing is merged and checked again because others have moved the branch."""
 _MAX_LISTED: Final = 1000
 
 
 class LandingRecord(NamedTuple):
-    """What became of a landing, as the note about it has it.
+    """The outcome of a landing, as recorded in its note.
 
     - ``tree``: the id of the tree.
     - ``into``: the branch.
-    - ``before``, ``after``: the commits that the branch was at, and that it is moved to; empty if not known.
-    - ``paths``: the files with conflicts; or of a landing that has ended, the files of the tree with this
-      branch that others had changed, and that stay as they were.
-    - ``command``, ``status``, ``seconds``, ``output``: of the check. ``status``: None for no check, and after
-      the timeout.
+    - ``before``, ``after``: the commits of the branch before and after the move; empty if unknown.
+    - ``paths``: the files with conflicts. For a completed landing: the files of the tree with this branch
+      that were not updated, because others had changed them.
+    - ``command``, ``status``, ``seconds``, ``output``: the result of the check. The status is None without a
+      check, and after the timeout.
     - ``settled``: see `LandingPlan`.
     """
 
@@ -91,7 +91,7 @@ class LandingRecord(NamedTuple):
 
     @property
     def detail(self) -> dict[str, Json]:
-        """The record as a row's detail has it, without the output."""
+        """The record as the detail of a row, without the output."""
         fields: dict[str, Json] = {"state": self.state, INTO: escape_unstorable(self.into)}
         fields |= {"before": self.before, "after": self.after}
         fields["paths"] = [escape_unstorable(each, MAX_PATH_BYTES) for each in self.paths[:_MAX_LISTED]]
@@ -139,18 +139,18 @@ _STATES: Final[tuple[LandingState, ...]] = (
 
 
 class LandingPlan(NamedTuple):
-    """What a landing would do.
+    """A planned landing.
 
     - ``tree``: the id of the tree.
     - ``source``: the branch of the tree, or its commit if HEAD is detached.
-    - ``into``, ``before``: the branch, and the commit that it is at.
+    - ``into``, ``before``: the branch, and its current commit.
     - ``head``: the commit of the tree.
     - ``content``: the id of the merged git tree, empty while there are conflicts.
-    - ``is_forward``: the branch is only moved to ``head``.
-    - ``conflicts``: the files that people have to settle, in which texts can be chosen.
+    - ``is_forward``: the branch is moved to ``head`` without a merge commit.
+    - ``conflicts``: the files that people must settle by choosing texts.
     - ``others``: the paths of conflicts without texts: deleted or binary files, links. They are settled by
-      merging the branch in the tree.
-    - ``settled``: the files in which people have settled conflicts before, all of them or some.
+      merging the branch into the tree.
+    - ``settled``: the files in which people have already settled all or some of the conflicts.
     """
 
     tree: str
@@ -194,9 +194,9 @@ class Landings:
         return main.git.read_state().branch if main is not None else ""
 
     def plan(self, tree: TreeRecorder, into: str | None = None) -> LandingPlan:
-        """Return what landing ``tree`` would do, and change nothing.
+        """Plan the landing of ``tree``. Change nothing.
 
-        ``into``: the branch, default that of the main tree.
+        ``into``: the branch, default the branch of the main tree.
 
         Raises `UncommittedWork`, `InvalidTarget`, `GitBusy` during a rebase or a merge, `GitError`.
         """
@@ -260,15 +260,15 @@ class Landings:
         timeout: float = 3600.0,
         cache: str = "",
     ) -> LandingRecord:
-        """Land ``tree``, or record what is in the way.
+        """Land ``tree``, or record why it cannot land.
 
         - ``into``: see `plan`.
         - ``check``: a program with its arguments. It runs in a copy with the merge, which is kept for the
           next check. The branch is only moved if its exit code is 0.
         - ``linked``, ``timeout``, ``cache``: see `watchroom.features.trees.commits.AgentCommits.try_agent`.
 
-        Raises `TargetChanged` if uncommitted changes are in the way in the tree that has the branch checked
-        out, `GitBusy` if another landing runs, and as `plan`.
+        Raises `TargetChanged` if uncommitted changes block the landing in the tree that has the branch
+        checked out, `GitBusy` if another landing runs, and the errors of `plan`.
         """
         with self._store.journal.claim(_CLAIM) as is_mine:
             if not is_mine:
@@ -297,7 +297,7 @@ class Landings:
         timeout: float,
         cache: str,
     ) -> LandingRecord:
-        """Return a decided landing, or why it is none."""
+        """Return the record of a decided landing, or of a landing that ends before the decision."""
         record = LandingRecord(plan.tree, "up_to_date", plan.into, plan.before, settled=plan.settled)
         if plan.conflicts or plan.others:
             return record._replace(state="conflict", paths=(*plan.conflicts, *plan.others))
@@ -327,7 +327,8 @@ class Landings:
         return record._replace(state="decided")
 
     def _check_target(self, record: LandingRecord) -> None:
-        """Raise `TargetChanged` if files are in the way in the tree that has the branch checked out."""
+        """Raise `TargetChanged` if changed files block the landing in the tree that has the branch checked
+        out."""
         holder = self._find_holder(record.into)
         if holder is not None and (paths := GitMerger(holder).list_blocking(record.before, record.after)):
             raise TargetChanged(branch=record.into, folder=holder.folder, paths=_join(paths))
@@ -352,7 +353,7 @@ class Landings:
         )
 
     def _find_holder(self, branch: str) -> GitTree | None:
-        """Return the tree that has ``branch`` checked out, None if none has. Raises `InvalidTarget` if its
+        """Return the tree that has ``branch`` checked out, None if no tree has. Raises `InvalidTarget` if its
         files could not follow the branch."""
         places = list_places(self._trees.common)
         holders = [each for each in places if branch in (each.branch, each.tree.read_operated_branch())]
@@ -373,8 +374,8 @@ class Landings:
         return holder.tree
 
     def find_check(self, tree: str) -> tuple[str, ...]:
-        """Return the command of the last check of the tree with this id, else that of the settings; empty for
-        none."""
+        """Return the command of the last check of the tree with this id, else the check in the settings;
+        empty for none."""
         command = self._store.registry.current().trees.check
         return self._read_newest()[1].get(tree) or (("/bin/sh", "-c", command) if command else ())
 
@@ -433,8 +434,8 @@ class Landings:
             self.record(call, record._replace(state="landed" if is_landed else "interrupted"))
 
     def _is_sound(self, record: LandingRecord, merger: GitMerger) -> bool:
-        """Return whether ``record`` can belong to a landing, which takes no commit from a branch. A program
-        that can write the journal can add any row."""
+        """Return whether ``record`` can belong to a landing. A landing never removes a commit from a branch.
+        A program that can write the journal can add any row."""
         is_named = all(_COMMIT.fullmatch(each) for each in (record.before, record.after))
         return is_named and merger.is_ancestor(record.before, record.after)
 
@@ -457,7 +458,7 @@ class Landings:
             return self._newest, self._checks
 
     def has_failed_before(self, landed: LandingRecord) -> bool:
-        """Return whether the tree that has ``landed`` did not land the time before."""
+        """Return whether the attempt before ``landed`` to land the same tree failed."""
         journal = self._store.journal
         only = RowFilter(zone=TREE, tool=LAND, path=landed.tree, outcome="ok")
         rows = journal.rows_before(journal.last_seq() + 1, limit=_MAX_LISTED, only=only)
@@ -466,7 +467,8 @@ class Landings:
         return before is not None and before.state in ("conflict", "check_failed", "moved")
 
     def record(self, call: CallContext, record: LandingRecord) -> None:
-        """Record what became of a landing. A decided one is continued by the next landing, or by `resume`."""
+        """Record the outcome of a landing. A decided landing is continued by the next landing, or by
+        `resume`."""
         subject = extract_first_line(f"{record.into}: {record.state}", 200)
         note = call.with_tool(LAND).note(TREE, record.tree, message=subject, detail=record.detail)
         self._store.commits.commit(note)
@@ -493,7 +495,7 @@ class Landings:
     def _draft_conflict(
         self, plan: LandingPlan, path: str, name: str, texts: ConflictTexts
     ) -> Iterator[Write | Note]:
-        """Yield the drafts of a conflict: the text of the merge base, that of the branch, and the refused one
+        """Yield the drafts of a conflict: the texts of the merge base and of the branch, and the refused text
         of the tree."""
         head = self._store.journal.head(REPO, path)
         base = ((head.version or 0) if head is not None else 0) + 1
@@ -526,6 +528,6 @@ def _conflict_path(tree: str, name: str) -> str:
 
 
 def _join(paths: Sequence[str]) -> str:
-    """Return some of ``paths`` for a message."""
+    """Return the first ten of ``paths`` in one line, and the number of all if there are more."""
     shown = ", ".join(escape_unstorable(each) for each in paths[:10])
     return shown if len(paths) <= 10 else f"{shown}, … ({len(paths)})"

@@ -1,4 +1,4 @@
-"""What the agents of a tree read when it did not land. Pure."""
+"""Messages to the agents of a tree about its landing. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _MAX_PATHS: Final = 20
 
 
 def say_landing(record: LandingRecord, source: str, texts: Catalogue) -> str:
-    """Return the text for the agents, empty if nothing has become of the tree.
+    """Return the message about ``record`` for the agents of the tree, empty if the outcome does not concern
+    them.
 
     ``source``: the tree's branch, or its commit.
     """

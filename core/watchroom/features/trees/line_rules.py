@@ -27,7 +27,7 @@ _MAX_COMMITS: Final = 100
 """Maximum number of agents' commits that are compared with HEAD."""
 
 BaseKind: TypeAlias = Literal["version", "commit", "text"]
-"""How the versions in HEAD are identified.
+"""The way in which the versions in HEAD are identified.
 
 - ``version``: HEAD has the text of a version.
 - ``commit``: HEAD has the text of an agents' commit.
@@ -242,7 +242,7 @@ class FileChanges:
         self._reverts = [each for each in reversed(self._versions) if each.took or each.gave]
 
     def _find_commit(self, is_head: Callable[[str | None], bool]) -> tuple[BaseKind, frozenset[int]]:
-        """Return which versions HEAD contains, for a HEAD that does not have the text of a version."""
+        """Return which versions HEAD contains, if its text is not the text of any version."""
         places = {each.number: n for n, each in enumerate(self._all)}
         for known in self._head.commits[:_MAX_COMMITS]:
             if known.start not in places:

@@ -68,7 +68,7 @@ _TAIL_BYTES: Final = 64 * 1024
 _MERGED: Final = "exec 2>&1\n"
 """A line of the shell that sends errors to standard output."""
 _UPDATED: Final = re.compile(rb"\((\d+)/(\d+)\)")
-"""How far git's checkout is, as it prints it."""
+"""Matches the progress that git prints during a checkout."""
 _BUSY_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.2
 _MAX_PREDICTIONS: Final = 1000
@@ -109,7 +109,7 @@ class OwnTree(NamedTuple):
 
 
 class SetupOutcome(NamedTuple):
-    """How a setup command ended. ``output``: the last 64 KiB of what it printed."""
+    """The result of a setup command. ``output``: the last 64 KiB of its output."""
 
     status: int
     seconds: float
@@ -122,7 +122,7 @@ class AddedTree(NamedTuple):
     - ``is_new``: whether it was added by this call.
     - ``cloned``: the number of tracked files that are clones.
     - ``included``: the ignored files that it got.
-    - ``setup``: how its setup command ended; None if it was not run.
+    - ``setup``: the result of its setup command; None if it was not run.
     - ``restored``: the paths of the uncommitted files that it got from a removed tree.
     """
 
@@ -147,11 +147,11 @@ class TreeConflict(NamedTuple):
 
 
 class TreeListing(NamedTuple):
-    """A working tree as a list shows it.
+    """A working tree in a list.
 
-    - ``place``: where it is, and what is unusual about it.
-    - ``agents``: those that work in it.
-    - ``standing``: how far its branch is ahead and behind; None if there is nothing to compare it with.
+    - ``place``: its location, and its unusual states.
+    - ``agents``: the agents that work in it.
+    - ``standing``: the numbers of commits ahead and behind; None if there is no branch to compare with.
     - ``changed``: the number of uncommitted files; None if its folder is gone.
     - ``conflicts``: the predicted conflicts with other trees.
     """
@@ -166,16 +166,15 @@ class TreeListing(NamedTuple):
 
     @property
     def words(self) -> tuple[Word, ...]:
-        """What is unusual about the tree."""
+        """The unusual states of the tree."""
         return self.place.words
 
 
 class Listeners(NamedTuple):
     """Called while a tree is added.
 
-    - ``on_step``: with the part of the work that begins or continues, how much of it is done, and of how
-      much; 0 if that is not known.
-    - ``on_output``: with what the setup command prints.
+    - ``on_step``: with the current part of the work, the amount that is done, and the total; 0 if unknown.
+    - ``on_output``: with each part of the output of the setup command.
     """
 
     on_step: Callable[[Step, int, int], object] = lambda step, done, of: None
@@ -237,7 +236,7 @@ class OwnTrees:
         return "" if name.startswith("-") else _resolve(here, f"{name or 'HEAD'}^{{commit}}")
 
     def list_trees(self, agents: Sequence[tuple[str, str]] = ()) -> list[TreeListing]:
-        """Return all working trees, the main one first, also those that clients made.
+        """Return all working trees, the main one first, including trees that clients made.
 
         ``agents``: the agents at work, each with the folder in which it works.
 
@@ -298,7 +297,7 @@ class OwnTrees:
         return next((row for row in rows if row.tool == ADD_TREE), None)
 
     def _with_setup(self, place: TreePlace) -> TreePlace:
-        """Return ``place``, with a word if the setup of the tree failed."""
+        """Return ``place``, with the state ``setup_failed`` if the setup of the tree failed."""
         added = self._find_addition(place.id)
         if added is None:
             return place
@@ -348,12 +347,13 @@ class OwnTrees:
         restore: bool = False,
         listeners: Listeners = SILENT,
     ) -> AddedTree:
-        """Add the tree ``name`` with a branch of this name. A branch that exists is continued.
+        """Add the tree ``name`` with a branch of this name. If the branch exists, the tree checks it out as
+        it is.
 
         - ``call``: who adds it.
         - ``here``: a folder of the repository. A new branch begins at the HEAD of its tree.
-        - ``start``: where a new branch begins instead: a commit, a branch or a tag.
-        - ``restore``: write the uncommitted files of the tree of this name that was removed last.
+        - ``start``: the commit, branch or tag at which a new branch begins instead.
+        - ``restore``: restore the uncommitted files of the last removed tree of this name.
         - ``listeners``: called while it is added.
 
         A failed setup command does not remove the tree. Raises `InvalidTree`, `GitError`, `NoFreePorts`,
@@ -410,7 +410,7 @@ class OwnTrees:
 
     @contextlib.contextmanager
     def _created(self, name: str, here: str, start: str, place: str) -> Iterator[tuple[GitTree, str]]:
-        """Have git make the tree without files. Take that back if the context fails. Yields the tree, and the
+        """Make git create the tree without files. Undo this if the context fails. Yields the tree, and the
         commit at which a new branch begins."""
         above = os.path.dirname(place)
         os.makedirs(above, exist_ok=True)
@@ -491,7 +491,8 @@ class OwnTrees:
         self._write(call, found, addition.name, addition.detail)
 
     def _write(self, call: CallContext, tree: Tree, name: str, detail: Mapping[str, Json]) -> Row:
-        """Write the next version of the row of ``tree``. Another process may write one too."""
+        """Write the next version of the row of ``tree``. Try again if another process writes a version
+        first."""
         content = json.dumps(tree.content, ensure_ascii=False)
         while True:
             head = self._store.journal.head(TREE, tree.id)
@@ -503,7 +504,7 @@ class OwnTrees:
     def _set_up(
         self, call: CallContext, own: OwnTree, tree: GitTree, listeners: Listeners
     ) -> SetupOutcome | None:
-        """Run the setup command in the new tree, and record how it ended."""
+        """Run the setup command in the new tree, and record its result."""
         command = self._settings.setup
         if not command:
             return None
@@ -560,7 +561,7 @@ class OwnTrees:
     # -- remove
 
     def plan_removal(self, name: str, agents: Sequence[tuple[str, str]] = ()) -> RemovalPlan:
-        """Record what is uncommitted in the tree ``name``, and return what would be lost with it. Nothing is
+        """Record the uncommitted files of the tree ``name``, and return the plan of its removal. Nothing is
         removed.
 
         ``agents``: as in `list_trees`.
@@ -580,9 +581,9 @@ class OwnTrees:
     def remove(self, call: CallContext, plan: RemovalPlan, *, force: bool = False) -> Removal:
         """Remove the tree of ``plan``. Its branch stays, and its uncommitted files are in the journal.
 
-        ``force``: remove it in spite of obstacles. Those that are final stay in the way.
+        ``force``: ignore all obstacles that are not final.
 
-        Raises `TreeKept` if something is in the way, also if it came after the plan, `InvalidTree` if another
+        Raises `TreeKept` if there is an obstacle, even one that came after the plan, `InvalidTree` if another
         command removes it, `GitError`, `JournalError`, OSError.
         """
         with self._store.journal.claim(_key(plan.name)) as is_mine:

@@ -1,7 +1,7 @@
-"""`ConflictPreview`: which files of two working trees would conflict if one was merged into the other now.
+"""`ConflictPreview`: predicts which files of two working trees would conflict in a merge.
 
 Both the commits of a tree since the merge base and its uncommitted changes count. After a write only the
-written file is merged again, with Watchroom's own merge. Renames are not followed: a landing does.
+written file is merged again, with Watchroom's own merge. Unlike a landing, it does not follow renames.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ DELAY_SECONDS: Final = 0.1
 MAX_TREES: Final = 30
 """Maximum number of trees that are compared with each other."""
 _MAX_COMPARED: Final = 4
-"""Maximum number of pairs that one call compares wholly, because other jobs wait for it."""
+"""Maximum number of pairs that one call compares completely, because other jobs wait for it."""
 _MAX_TEXTS: Final = 500
 """Maximum number of texts of commits that are kept in memory."""
 _MAX_LISTED: Final = 1000
@@ -69,9 +69,9 @@ class _Side(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """What the commits of two trees changed since their merge base.
+    """The changes in the commits of two trees since their merge base.
 
-    - ``base``: empty if they share nothing.
+    - ``base``: the merge base, empty if there is none.
     - ``landed``: whether the branch of the main tree has all commits of each tree. Of such a tree only
       uncommitted work can conflict with other linked trees.
     """
@@ -112,7 +112,7 @@ class ConflictPreview:
         self._texts: OrderedDict[tuple[str, str], _Side] = OrderedDict()
 
     def start(self) -> None:
-        """Merge everything soon, and what is written from now on."""
+        """Schedule a comparison of all trees, and compare every file that is written from now on."""
         self._trees.subscribe(self._hear)
         self._schedule(self.update)
 
@@ -124,8 +124,8 @@ class ConflictPreview:
         self._schedule(self.update)
 
     def update(self) -> None:
-        """Merge what was written since the last call, and some pairs of trees whose HEAD has moved. Record
-        what changed. Schedule another call if pairs are left."""
+        """Merge the files that were written since the last call, and some pairs of trees whose HEAD has
+        moved. Record the predictions that changed. Schedule another call if pairs are left."""
         if not self._trees.is_open:
             # The last rows are recorded while the workspace closes.
             return
@@ -284,7 +284,7 @@ class ConflictPreview:
     def _read_common(
         self, sides: Sequence[tuple[TreeRecorder, str]], names: Sequence[str]
     ) -> list[dict[str, _Side]]:
-        """Return those of the files ``names`` that both trees may have changed, as they are in each tree."""
+        """Return the files among ``names`` that both trees may have changed, as they are in each tree."""
         one, other = (tree for tree, _ in sides)
         pair = self._pairs[one.id, other.id]
         rows = [dict(zip(names, each.heads(names), strict=True)) for each in (one, other)]
@@ -342,7 +342,7 @@ class ConflictPreview:
         return one, other
 
     def _read_recorded(self, key: tuple[str, str]) -> frozenset[str]:
-        """Return what the newest row about the pair says."""
+        """Return the prediction in the newest row about the pair."""
         for row in self._store.journal.notes(TREE, key[0], SYSTEM, PREDICT, limit=_MAX_LISTED):
             recorded = read_prediction(row)
             if recorded.trees == key:
@@ -358,8 +358,8 @@ def _sides(
 
 def _find_clashes(base: _Side, ours: _Side, theirs: _Side) -> list[Clash] | None:
     """Return the lines in which two changes of ``base`` conflict: None without a conflict, and no lines if
-    one side is no text. Both differ from ``base`` and from each other. Nothing is predicted of texts that are
-    too long to merge."""
+    one side is not text. Both differ from ``base`` and from each other. Nothing is predicted for texts that
+    are too long to merge."""
     if base.is_large or ours.is_large or theirs.is_large:
         return None
     if ours.text is None or theirs.text is None or base.digest:

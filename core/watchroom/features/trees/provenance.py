@@ -42,7 +42,8 @@ class Approval(NamedTuple):
 class CheckRun(NamedTuple):
     """A command that ran in a copy of the tree.
 
-    - ``agents``: the agents whose work was in the copy; empty for a landing, which has all that is committed.
+    - ``agents``: the agents whose work was in the copy; empty for a landing, whose copy has all commits of
+      the tree.
     - ``status``: its exit code; None after the timeout.
     """
 
@@ -146,8 +147,8 @@ class Provenance:
         return sorted(found.values(), key=lambda each: each.row.seq)[-_MAX_CHECKS:]
 
     def find_settled(self, tree: str, names: Collection[str], after: int) -> list[Row]:
-        """Return the rows with which people settled conflicts on the files ``names`` of ``tree``, also those
-        of its landings, since the row ``after``. Oldest first."""
+        """Return the rows with which people settled conflicts on the files ``names`` of ``tree``, including
+        conflicts of its landings, since the row ``after``. Oldest first."""
         found = [
             row
             for tool in SETTLING_TOOLS

@@ -29,7 +29,8 @@ _TICKS: Final = re.compile(r"`+")
 
 
 class CommitOrigin(NamedTuple):
-    """Where the changes of a commit come from. ``candidates``: the agents one of which made some of them."""
+    """The origin of the changes of a commit. ``candidates``: the agents that may have made some of the
+    changes."""
 
     sessions: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
@@ -60,7 +61,7 @@ class BodyFacts(NamedTuple):
     """The data of a body.
 
     - ``tree``, ``into``, ``base``: the name of the tree, the target branch, and the commit to compare with.
-    - ``left_out``: the paths of files whose bytes nobody has.
+    - ``left_out``: the paths of files whose bytes were not kept.
     """
 
     tree: str

@@ -1,8 +1,8 @@
-"""`PullRequests`: a branch with one commit per author of a working tree's changes, and a pull request of it.
+"""`PullRequests`: a branch with one commit per author of a working tree's changes, and a pull request for it.
 
 The commits begin at the merge base of the tree and the target branch, and end with the content of the tree.
-No file, index or checked-out branch is changed. A branch is only moved if a pull request here has put it
-where it is, and the remote's branch likewise.
+No file, index or checked-out branch is changed. A branch, here or at the remote, is only moved if a pull
+request of this workspace has moved it to its current commit.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ from watchroom.texts import Catalogue
 from watchroom.validation import MAX_PATH_BYTES, escape_unstorable, extract_first_line
 
 Grouping: TypeAlias = Literal["agent", "session"]
-"""What has a commit of its own."""
+"""The unit that gets a commit of its own."""
 PullRequestState: TypeAlias = Literal["decided", "made", "pushed", "opened", "push_failed", "open_failed"]
-"""How far a pull request is.
+"""The progress of a pull request.
 
-- ``decided``: the commits are made, and the branch is moved to them now.
+- ``decided``: the commits are made, and the branch is being moved to them.
 - ``made``: the branch is at the commits.
 - ``pushed``: the branch is at the remote. No program has opened the pull request.
 - ``opened``: the pull request is open, or was open already and has the pushed commits.
@@ -86,13 +86,13 @@ _OF_OTHERS: Final = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_D
 
 
 class PullRequestRecord(NamedTuple):
-    """How far a pull request is, as the note about it has it.
+    """The progress of a pull request, as recorded in its note.
 
     - ``tree``: the id of the tree.
-    - ``branch``, ``commit``: the branch, and the commit that it is moved to.
+    - ``branch``, ``commit``: the branch, and its new commit.
     - ``into``, ``base``: the target branch, and the commit at which ``branch`` begins.
     - ``content``: the id of the branch's git tree.
-    - ``per``: what has a commit of its own.
+    - ``per``: the unit that gets a commit of its own.
     - ``remote``: the name of the remote; empty if the branch was not to be pushed.
     - ``url``: the address of the pull request, empty if not known.
     - ``reason``: why it failed, as one line.
@@ -112,7 +112,7 @@ class PullRequestRecord(NamedTuple):
 
     @property
     def detail(self) -> dict[str, Json]:
-        """The record as a row's detail has it."""
+        """The record as the detail of a row."""
         fields: dict[str, Json] = {**self._asdict()}
         del fields["tree"], fields["into"]
         return {**fields, "branch": escape_unstorable(self.branch), INTO: escape_unstorable(self.into)}
@@ -138,12 +138,12 @@ def read_pull_request(row: Row) -> PullRequestRecord:
 
 
 class PullRequestOptions(NamedTuple):
-    """What a person chose.
+    """The choices of a person.
 
-    - ``into``: the target branch, default the default branch of the remote, else that of the main tree.
-    - ``per``: what has a commit of its own.
+    - ``into``: the target branch, default the default branch of the remote, else the branch of the main tree.
+    - ``per``: the unit that gets a commit of its own.
     - ``branch``: default ``watchroom/`` and the name of the tree.
-    - ``title``: default one with the authors.
+    - ``title``: default a title with the authors.
     """
 
     into: str = ""
@@ -154,10 +154,10 @@ class PullRequestOptions(NamedTuple):
 
 
 class PullRequestPlan(NamedTuple):
-    """What a pull request would have.
+    """A planned pull request.
 
     - ``tree``: the id of the tree.
-    - ``before``: the commit that the branch is at; empty if it does not exist.
+    - ``before``: the current commit of the branch; empty if it does not exist.
     - ``content``: the id of the last commit's git tree.
     - ``host``: the project of the remote, None if its host is not known.
     - ``has_remote``: whether there is such a remote.
@@ -202,7 +202,7 @@ class PullRequests:
     # -- plan
 
     def plan(self, git: GitTree, options: PullRequestOptions, texts: Catalogue) -> PullRequestPlan:
-        """Return what a pull request of the tree ``git`` would have. No branch is made.
+        """Plan a pull request of the tree ``git``. No branch is made.
 
         ``texts``: the language of its texts.
 
@@ -261,7 +261,8 @@ class PullRequests:
         return main.git.read_state().branch if main is not None else ""
 
     def _find_base(self, git: GitTree, options: PullRequestOptions, head: str) -> str:
-        """Return the merge base with the target branch, at the remote as far as it is known here."""
+        """Return the merge base of ``head`` and the target branch: the remote's branch as last fetched, else
+        the local branch."""
         merger = GitMerger(git)
         refs = (f"refs/remotes/{options.remote}/{options.into}", f"refs/heads/{options.into}")
         target = next((found for each in refs if (found := _read_ref(git, each))), "")
@@ -273,7 +274,7 @@ class PullRequests:
         return base
 
     def _check_branch(self, git: GitTree, branch: str) -> str:
-        """Return the commit that ``branch`` is at, empty if it does not exist. Raise `InvalidBranch` if
+        """Return the current commit of ``branch``, empty if it does not exist. Raise `InvalidBranch` if
         somebody else made it."""
         ref = f"refs/heads/{branch}"
         # Programs of hosts take a number for the number of a pull request.
@@ -291,7 +292,7 @@ class PullRequests:
         return {each.commit for each in self.list_records() if each.branch == escape_unstorable(branch)}
 
     def _list_newest(self, git: GitTree) -> list[int]:
-        """Return the rows of the newest versions of the tree."""
+        """Return the row numbers of the newest versions of the tree's files."""
         return [row.seq for row in self._store.journal.heads(REPO, repo_path(git.tree_id(), ""))]
 
     def _find_sessions(self, compared: Iterable[FileComparison]) -> Mapping[int, str]:
@@ -415,7 +416,8 @@ class PullRequests:
         return next(found, "")
 
     def _make_commits(self, git: GitTree, plan: PullRequestPlan, texts: Catalogue) -> str:
-        """Return the last commit. The branch's commit if it has this content and base already."""
+        """Make the commits, and return the last one. If the branch already has this content and base, return
+        its commit."""
         newest = next((each for each in self.list_records() if each.commit == plan.before), None)
         wanted = (plan.base, plan.content, plan.options.per)
         if newest is not None and (newest.base, newest.content, newest.per) == wanted:
@@ -454,7 +456,7 @@ class PullRequests:
     # -- rows
 
     def record(self, call: CallContext, record: PullRequestRecord) -> None:
-        """Record how far a pull request is."""
+        """Record the progress of a pull request."""
         subject = extract_first_line(f"{record.branch}: {record.state} {record.url}", 200)
         note = call.with_tool(PULL_REQUEST).note(TREE, record.tree, message=subject, detail=record.detail)
         self._store.commits.commit(note)

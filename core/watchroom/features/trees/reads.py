@@ -89,7 +89,7 @@ class FileLine(NamedTuple):
     """A line of a file.
 
     - ``text``: without its line feed.
-    - ``row``: the row of the version that brought it; None if it is older than the first version.
+    - ``row``: the row of the version that added it; None if it is older than the first version.
     - ``is_committed``: whether HEAD has it.
     """
 
@@ -160,7 +160,7 @@ class TreeReader:
         return found
 
     def read_words(self) -> dict[str, tuple[Word, ...]]:
-        """Return what is unusual about each tree on this machine, by its id. Trees whose folder is gone are
+        """Return the unusual states of each tree on this machine, by its id. Trees whose folder is gone are
         included."""
         trees = [
             read_tree(row.path, self._journal.content(row.seq) or "") for row in self._journal.heads(TREE)
@@ -336,7 +336,7 @@ class _JournalStore(NamedTuple):
 
 
 def attribute_lines(versions: Sequence[tuple[Row, str | None]]) -> list[Row]:
-    """Return, for each line of the newest of ``versions``, the version that brought it.
+    """Return, for each line of the newest of ``versions``, the version that added it.
 
     A line that a revert restores belongs to the version that wrote it. A missing final newline is ignored.
     """

@@ -53,8 +53,8 @@ _BATCH_ROWS: Final = 200
 _BATCH_BYTES: Final = 1024 * 1024
 """Maximum rows in a batch of changes, and the size in bytes at which a batch ends."""
 _SETTLED_NANOSECONDS: Final = 1_000_000_000
-"""Nanoseconds after a file's last change in which it is read again. A further change could have the same
-time."""
+"""Nanoseconds after a file's last change in which the file is always read again, because a further change
+could have the same time stamp."""
 _IGNORE_FILES: Final = (".gitignore",)
 _ATTRIBUTES_FILE: Final = ".gitattributes"
 _log = logging.getLogger("watchroom")
@@ -143,8 +143,8 @@ class TreeRecorder:
             self._folder.close()
 
     def was_replaced(self) -> bool:
-        """Return whether another folder is in the place of the tree's, such as that of a new tree. Both can
-        have the same number on disk, and the same git folder."""
+        """Return whether another folder has replaced the tree's folder, for example the folder of a new tree.
+        Both can have the same inode and the same git folder."""
         try:
             return _identify(self.git.folder) != self._identity or self.git.read_id() != self.id
         except OSError:
@@ -183,7 +183,7 @@ class TreeRecorder:
     # -- suspects
 
     def suspect(self, paths: Iterable[str]) -> None:
-        """Have the next `record` compare the files at the absolute ``paths``."""
+        """Make the next `record` compare the files at the absolute ``paths``."""
         with self._lock:
             for path in paths:
                 name = self.name_of(path)
@@ -210,7 +210,7 @@ class TreeRecorder:
             return not self._suspects.isdisjoint(names)
 
     def suspect_all(self) -> None:
-        """Have the next `record` compare the whole tree."""
+        """Make the next `record` compare the whole tree."""
         with self._lock:
             self._needs_look = True
             self.blobs.close()
@@ -266,7 +266,7 @@ class TreeRecorder:
         return [row for batch in _batches(finder.find(names)) for row in self._commit(batch)]
 
     def list_recorded(self) -> set[str]:
-        """Return the names of the files with rows that need a file, or whose file may be there again."""
+        """Return the names of all files with rows, including deleted files, which may exist again."""
         heads = self._store.journal.heads(REPO, f"{self.id}/")
         return {self._name_in(head.path) for head in heads if find_row_flaw(head) is None}
 
@@ -435,7 +435,7 @@ class TreeRecorder:
         self._store.journal.blobs.keep([data])
 
     def _read_baseline(self, name: str) -> list[Write]:
-        """Return the draft of the first version of the file ``name``, if git has it."""
+        """Return the draft of the first version of the file ``name``, if the file is in git."""
         finder = _Changes(self, self._index, None, _author(()), _Moves())
         return finder.read_baseline(name)
 
@@ -583,7 +583,7 @@ class _Changes:
             self._baselines[name] = _Baseline(draft, content)
 
     def read_baseline(self, name: str) -> list[Write]:
-        """Return the draft of the first version of the file ``name``, none if git does not have it."""
+        """Return the draft of the first version of the file ``name``, none if the file is not in git."""
         if name not in self._before:
             return []
         self._read_baselines([name])
@@ -606,7 +606,7 @@ class _Changes:
         return self._is_in_index(name) and (is_same or self._is_moved(name))
 
     def _is_moved(self, name: str) -> bool:
-        """Return whether git went to another commit in which the file ``name`` differs."""
+        """Return whether git switched to another commit in which the file ``name`` differs."""
         is_other = self._before.get(name) != self._index.get(name)
         return self._moves.is_by_git and is_other and name not in self._moves.committed
 

@@ -1,4 +1,5 @@
-"""`RegionNotices`: agents are told once when lines that they changed are changed in another working tree."""
+"""`RegionNotices`: notifies agents, once, if lines that they changed are also changed in another working
+tree."""
 
 from __future__ import annotations
 
@@ -77,7 +78,7 @@ class RegionNotices:
         self._lock = Lock()
         self._held: dict[str, dict[_Key, _Held]] = {}
         self._told: OrderedDict[tuple[str, _Key], frozenset[str]] = OrderedDict()
-        """The digests that agents have read about, at most `_MAX_TOLD`."""
+        """The digests of lines that agents were notified of, at most `_MAX_TOLD`."""
 
     def replace(
         self, path: str, sides: tuple[ClashSide, ClashSide], clashes: Sequence[Clash], *, is_told: bool

@@ -15,7 +15,7 @@ _LEAVING = ".leaving"
 
 def remove_traces(common: str) -> list[str]:
     """Remove the workspace of the repository with the common git folder ``common``, the copies in which work
-    was tried, and what the git folders of its trees have of Watchroom.
+    was tried, and the files of Watchroom in the git folders of its trees.
 
     The workspace is renamed first, so that no other process opens it half removed. The next call continues an
     interrupted removal. Return the paths that were removed. Raises OSError, `GitError`.

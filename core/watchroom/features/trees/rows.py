@@ -27,17 +27,18 @@ READ: Final = ZONES[REPO].read_tool
 RECORD_TREE: Final = "record_tree"
 """The tool of a tree's versions."""
 ADD_TREE: Final = "add_tree"
-"""The tool of a tree's version that says that somebody added it. See `Addition`."""
+"""The tool of the version that records the addition of a tree. See `Addition`."""
 SETUP_TREE: Final = "setup_tree"
 """The tool of the note that the setup command of a tree ended. See `Setup`."""
 REMOVE_TREE: Final = "remove_tree"
-"""The tool of a tree's version that says that somebody removed it. Its folder is empty. See `Removal`."""
+"""The tool of the version that records the removal of a tree. The version has an empty folder. See
+`Removal`."""
 COMMIT_AGENT: Final = "commit_agent"
 """The tool of the note that a person committed work of agents. See `read_commit`."""
 TRY_AGENT: Final = "try_agent"
 """The tool of the note that a person tried work of agents. See `TryRecord`."""
 PREDICT: Final = "predict_conflicts"
-"""The tool of the note that the files which would conflict in a merge of two trees have changed."""
+"""The tool of the note about two trees whose predicted conflicts have changed. See `Prediction`."""
 CHANGE_OTHER_TREE: Final = "change_other_tree"
 """The tool of the note that a command of an agent changed files of another tree than the agent's."""
 LAND: Final = "land_tree"
@@ -48,7 +49,7 @@ SIDE: Final = "side"
 INTO: Final = "into"
 """The fields of a row's detail about a landing: the branch of a text, and the branch in which it lands."""
 LANDING_PREFIX: Final = "land."
-"""What the ids of trees begin with on whose paths the conflicts of landings are. There are no such trees."""
+"""The prefix of the tree ids in the paths of landing conflicts. No real tree has such an id."""
 BASELINE: Final = "git_baseline"
 """The tool of a file's first version: git's text before anybody changed it. Its actor is ``system``."""
 CHANGE: Final = "tree_change"
@@ -102,7 +103,7 @@ def read_tree(path: str, content: str) -> Tree:
 
 
 class Addition(NamedTuple):
-    """How a tree was added, as its row has it.
+    """The addition of a tree, as recorded in its row.
 
     - ``name``: its name.
     - ``start``: the id of the commit at which its branch began; empty if the branch existed.
@@ -118,7 +119,7 @@ class Addition(NamedTuple):
 
     @property
     def detail(self) -> dict[str, Json]:
-        """The record as a row's detail has it."""
+        """The record as the detail of a row."""
         return {**self._asdict()}
 
 
@@ -135,7 +136,7 @@ def read_addition(row: Row) -> Addition:
 
 
 class Setup(NamedTuple):
-    """How the setup command of a tree ended.
+    """The result of the setup command of a tree.
 
     - ``command``: the command of the shell.
     - ``status``: its exit code, or the negative number of the signal that ended it.
@@ -148,7 +149,7 @@ class Setup(NamedTuple):
 
     @property
     def detail(self) -> dict[str, Json]:
-        """The record as a row's detail has it."""
+        """The record as the detail of a row."""
         return {**self._asdict(), "seconds": round(self.seconds, 3)}
 
 
@@ -159,12 +160,12 @@ def read_setup(row: Row) -> Setup:
 
 
 class Removal(NamedTuple):
-    """How a tree was removed.
+    """The removal of a tree.
 
     - ``name``: its name.
-    - ``folder``: where it was.
+    - ``folder``: its former folder.
     - ``uncommitted``: the number of its files whose newest version is in the journal only.
-    - ``forced``: the kinds of the obstacles in spite of which it was removed.
+    - ``forced``: the kinds of the obstacles that were overridden.
     - ``kept``: the branch that was made for its commits; empty for none.
     """
 
@@ -176,7 +177,7 @@ class Removal(NamedTuple):
 
     @property
     def detail(self) -> dict[str, Json]:
-        """The record as a row's detail has it."""
+        """The record as the detail of a row."""
         return {**self._asdict(), "forced": [*self.forced]}
 
 
@@ -201,7 +202,7 @@ class CommitRecord(NamedTuple):
 
     - ``tree``, ``branch``: where it was made.
     - ``commit``, ``parent``: the ids of the commit and its parent.
-    - ``took``: by path in the tree, the versions that the commit has and its parent lacks.
+    - ``took``: by path in the tree, the versions that are in the commit, but not in its parent.
     """
 
     tree: str
@@ -212,7 +213,7 @@ class CommitRecord(NamedTuple):
 
     @property
     def detail(self) -> dict[str, Json]:
-        """The detail of the row of this record."""
+        """The record as the detail of a row."""
         took: dict[str, Json] = {path: [*versions] for path, versions in self.took.items()}
         return {"branch": self.branch, "commit": self.commit, "parent": self.parent, "took": took}
 
@@ -246,7 +247,7 @@ class TryRecord(NamedTuple):
 
     @property
     def detail(self) -> dict[str, Json]:
-        """The detail of the row of this record."""
+        """The record as the detail of a row."""
         return {
             "agents": [*self.agents],
             "command": [*self.command],
@@ -266,7 +267,7 @@ def read_try(row: Row) -> TryRecord:
 
 
 class Prediction(NamedTuple):
-    """The files of two trees that would conflict in a merge, as the note about them has it.
+    """The files of two trees that would conflict in a merge, as recorded in their note.
 
     - ``trees``: the ids of the trees, in alphabetical order.
     - ``paths``: the files, in alphabetical order; none if the trees can be merged.
@@ -279,7 +280,7 @@ class Prediction(NamedTuple):
 
     @property
     def detail(self) -> dict[str, Json]:
-        """The prediction as a row's detail has it."""
+        """The prediction as the detail of a row."""
         return {
             "with": self.trees[1],
             "paths": [escape_unstorable(each, MAX_PATH_BYTES) for each in self.paths],
@@ -306,12 +307,12 @@ def split_repo_path(path: str) -> tuple[str, str]:
 
 
 def side_of(row: Row) -> str:
-    """Return the branch that a text of a landing's conflict is of; empty for other rows."""
+    """Return the branch of a text in the conflict of a landing; empty for other rows."""
     return get_text(row.detail, SIDE) if row.zone == REPO and is_landing_path(row.path) else ""
 
 
 def is_landing_path(path: str) -> bool:
-    """Return whether ``path``, of the zone `REPO`, is that of a conflict of a landing, and of no file."""
+    """Return whether ``path``, in the zone `REPO`, belongs to the conflict of a landing and not to a file."""
     return path.startswith(LANDING_PREFIX)
 
 

@@ -18,7 +18,7 @@ LAST_PORT: Final = 65_535
 
 
 class TreeSettings(NamedTuple):
-    """How a working tree is added.
+    """The settings for adding working trees.
 
     - ``folder``: the folder of the trees, relative to the main working tree. Default: the repository's folder
       with the suffix ``.trees``, beside it.

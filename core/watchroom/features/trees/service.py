@@ -263,7 +263,7 @@ class Trees:
             listener(rows)
 
     def subscribe(self, listener: Callable[[list[Row]], object]) -> None:
-        """Have ``listener`` called with the rows of changes that this process records."""
+        """Call ``listener`` with the rows of all changes that this process records."""
         with self._lock:
             self._listeners.append(listener)
 
@@ -319,7 +319,7 @@ class Trees:
     # -- leases
 
     def lease(self, file: TreeFile, holder: Holder, seconds: float) -> Holder | None:
-        """Give ``holder`` the only right to write ``file``. Wait at most ``seconds`` for another holder.
+        """Give ``holder`` the exclusive right to write ``file``. Wait at most ``seconds`` for another holder.
 
         Return the other holder if it still has the lease, else None. A lease ends after a minute, because a
         client may drop a call without reporting this.
@@ -356,10 +356,12 @@ class Trees:
     # -- writing
 
     def write(self, draft: Write) -> Appended:
-        """Write a file into its tree, and commit ``draft``, the version that says so. Return the outcome.
+        """Write a file into its tree, and commit ``draft`` as its version. Return the outcome.
 
         An external edit that has no row yet is recorded first, so that ``draft`` conflicts with it. The texts
-        of a landing's conflicts are in no tree. Raises `FolderDenied`, `TreeGone`."""
+        of a landing conflict are only committed, because no tree has a file for them. Raises `FolderDenied`,
+        `TreeGone`.
+        """
         if is_landing_path(draft.path):
             return self._store.write(draft)
         tree, name = split_repo_path(draft.path)

@@ -1,8 +1,8 @@
-"""`SettledConflicts`: what people chose in conflicts of earlier landings, for the next landing.
+"""`SettledConflicts`: applies people's choices in conflicts of earlier landings to the next landing.
 
-A choice is remembered in two ways. The regions of a file are compared with those of all landings of a file of
-this name: three equal sides get the same lines again. Else the whole text that was chosen for this tree is
-merged with what both sides changed since.
+A choice is used again in two ways. If the three sides of a region equal those of a region in an earlier
+landing of a file of the same name, the region gets the same lines. Otherwise, the whole text that people
+chose for this tree is merged with the later changes of both sides.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class Choice(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """What is known about a conflict.
+    """The known choices in a conflict.
 
     - ``text``: the merged text; None if people still have to choose.
-    - ``texts``: the three texts, in which the regions that were settled before agree.
+    - ``texts``: the three texts, made equal in the regions that were settled before.
     - ``is_remembered``: an earlier choice is used.
     """
 
@@ -68,7 +68,7 @@ class SettledConflicts:
         self._counts = counts
 
     def apply(self, path: str, texts: ConflictTexts) -> Settled:
-        """Return what people have chosen for a conflict at ``path``, of the zone `REPO`."""
+        """Return the choices of people that apply to a conflict at ``path`` in the zone `REPO`."""
         if max(map(len, texts)) > MAX_MERGED_CHARACTERS:
             return Settled(None, texts, is_remembered=False)
         styles = merge_styles(*texts)
@@ -126,8 +126,8 @@ class SettledConflicts:
                 yield settlement.seq, Choice(ConflictTexts(*sides), chosen)
 
     def _move_choice(self, path: str, texts: ConflictTexts) -> str | None:
-        """Return the text that people chose for the newest conflict at ``path``, with what both sides changed
-        since; None if there is none, or if these changes touch what was chosen."""
+        """Return the text that people chose for the newest conflict at ``path``, with the later changes of
+        both sides. None if there is no such text, or if these changes overlap the choice."""
         for _, (before, chosen) in self._read_choices(path):
             moved = merge_texts(before.ours, chosen, texts.ours)
             return None if moved is None else merge_texts(before.theirs, moved, texts.theirs)

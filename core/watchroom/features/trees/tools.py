@@ -123,7 +123,7 @@ def try_agent(context: ToolContext, params: TryAgentParams) -> TryAgentResult:
 class LandTreeParams(ParamsModel):
     """The tree that lands.
 
-    - ``into``: the branch, default that of the main tree.
+    - ``into``: the branch, default the branch of the main tree.
     - ``check``: a program with its arguments, which must succeed in the merge.
     """
 
@@ -133,7 +133,7 @@ class LandTreeParams(ParamsModel):
 
 
 class LandTreeResult(ResultModel):
-    """What became of the landing, see `watchroom.features.trees.landing.LandingRecord`."""
+    """The outcome of the landing, see `watchroom.features.trees.landing.LandingRecord`."""
 
     state: str
     into: str
@@ -166,7 +166,7 @@ def land_tree(context: ToolContext, params: LandTreeParams) -> LandTreeResult:
 
 
 class OpenPullRequestParams(ParamsModel):
-    """The tree and what a person chose, see `watchroom.features.trees.pull_requests.PullRequestOptions`.
+    """The tree and the choices of a person, see `watchroom.features.trees.pull_requests.PullRequestOptions`.
 
     - ``content``: the id of the git tree that the person has seen; default any.
     - ``per_session``: one commit per session instead of per agent.
@@ -187,7 +187,7 @@ class OpenPullRequestParams(ParamsModel):
 
 
 class OpenPullRequestResult(ResultModel):
-    """How far the pull request is, see `watchroom.features.trees.pull_requests.PullRequestRecord`.
+    """The progress of the pull request, see `watchroom.features.trees.pull_requests.PullRequestRecord`.
 
     ``compare``: the address of the page that opens it, empty if the host is not known.
     """
@@ -241,8 +241,8 @@ def open_pull_request(context: ToolContext, params: OpenPullRequestParams) -> Op
 
 
 def _report_landing(context: ToolContext, tree: TreeRecorder, record: LandingRecord) -> None:
-    """Send the agents of ``tree`` a message if it did not land, or has landed now: those in a session, else
-    all that had one. The same text is sent once."""
+    """Send a message to the agents of ``tree`` if it did not land, or landed after a failed attempt. The
+    receivers are the agents in a session, else all agents that had a session. The same text is sent once."""
     # Slow to load.
     from watchroom.features.trees.landing_messages import say_landing
 

@@ -32,21 +32,22 @@ _MIN_CLONED_BYTES: Final = 256 * 1024
 """Size from which a tracked file is cloned. Git writes 10,000 small files in less time than cloning takes."""
 _PROBE: Final = ".watchroom-clone"
 CHECKOUT_VARIABLES: Final = {"GIT_LFS_SKIP_SMUDGE": "0", "GIT_NO_LAZY_FETCH": "0"}
-"""A person works with the files, so that those of LFS and of partial clones are fetched."""
+"""Unlike other calls of git, a checkout fetches the files of LFS and of partial clones, because people work
+with them."""
 CHECKOUT_SETTINGS: Final = tuple(
     f"protocol.{name}.allow={value}"
     for name, value in (("https", "always"), ("ssh", "always"), ("file", "user"))
 )
 
 OnProgress = Callable[[int, int], object]
-"""Called with the number of files that are done, and of all."""
+"""Called with the number of files that are done, and with the total."""
 
 
 class Included(NamedTuple):
     """The ignored files and folders that a new tree got, by name. Names of folders end with a slash.
 
     - ``copied``: as clones or copies.
-    - ``linked``: with symbolic links to what the other tree has.
+    - ``linked``: as symbolic links to the other tree.
     - ``left_out``: they are too large to be copied.
     """
 
@@ -56,11 +57,11 @@ class Included(NamedTuple):
 
 
 class AddedFiles(NamedTuple):
-    """Which ignored files a tree got as it was added. Their names are in the tree's git folder, because the
-    journal has nothing of ignored files.
+    """The ignored files that a tree got when it was added. Their names are in the tree's git folder, because
+    the journal records nothing about ignored files.
 
     - ``included``, ``linked``: see `Included`.
-    - ``made``: those that were there when the setup command had ended.
+    - ``made``: the ignored files that existed after the setup command.
     - ``is_complete``: the tree has all of its files.
     """
 
@@ -71,7 +72,7 @@ class AddedFiles(NamedTuple):
 
     @classmethod
     def read(cls, git: str) -> AddedFiles:
-        """Return what the git folder ``git`` of a tree has, empty if it has nothing."""
+        """Read the record in the git folder ``git`` of a tree, empty if there is none."""
         try:
             with open(os.path.join(git, ADDED_FILE), encoding="utf-8") as file:
                 found = parse_object(file.read()) or {}
@@ -84,7 +85,7 @@ class AddedFiles(NamedTuple):
         return cls(included, linked, made, found.get("is_complete") is not False)
 
     def write(self, git: str) -> None:
-        """Write this into the git folder ``git`` of a tree. Raises OSError."""
+        """Write this record into the git folder ``git`` of a tree. Raises OSError."""
         path = os.path.join(git, ADDED_FILE)
         with open(f"{path}.new", "w", encoding="utf-8") as file:
             json.dump(self._asdict(), file)
@@ -133,8 +134,8 @@ class TreeFiller:
     # -- tracked files
 
     def clone_tracked(self, tree: GitTree, on_progress: OnProgress = lambda done, of: None) -> int:
-        """Clone the large files of ``tree``, which has no files, that are the same in the other tree. Return
-        their number. Git writes the others with the next checkout."""
+        """Clone the large files of HEAD that are the same in the other tree into ``tree``, which has no files
+        yet. Return their number. Git writes all other files with the next checkout."""
         known = self._source.list_index()
         large = {name for name in known if self._size(name) >= _MIN_CLONED_BYTES}
         if not large:
@@ -171,8 +172,8 @@ class TreeFiller:
             return 0
 
     def _find_same(self, entries: Mapping[str, IndexEntry], known: Mapping[str, IndexEntry]) -> list[str]:
-        """Return the files of ``entries``, the new index, that the other tree with the index ``known`` has
-        unchanged. None if git may write them in another way here."""
+        """Return the files that are the same in both trees. Empty if git may write them differently here.
+        ``entries``: the index of the new tree. ``known``: the index of the other tree."""
         if any(each.is_absent for each in known.values()):
             return []
         changed = {*self._source.list_changed(), *list_hidden(self._source)}
@@ -200,9 +201,9 @@ class TreeFiller:
         """Bring the ignored files and folders ``names`` of the other tree. See `list_included`.
 
         - ``linked``: folders that are linked if they cannot be cloned.
-        - ``max_bytes``: the maximum size of what is copied and not cloned.
+        - ``max_bytes``: the maximum size of the files that are copied and not cloned.
 
-        What exists in the new tree stays as it is.
+        Existing files of the new tree are not replaced.
         """
         copied: list[str] = []
         links: list[str] = []
@@ -284,7 +285,7 @@ def intersect_names(one: Iterable[str], other: Iterable[str]) -> list[str]:
 
 
 def _without_nested(names: Iterable[str]) -> list[str]:
-    """Return ``names`` without those in folders that are among them."""
+    """Return ``names`` without the names in folders that are also in ``names``."""
     found = {*names}
     return sorted(name for name in found if found.isdisjoint(_folders_above(name)))
 

@@ -1,7 +1,7 @@
-"""What is in the way of the removal of a working tree, and the removal itself.
+"""Finds the obstacles to the removal of a working tree, and removes it.
 
-Nothing is lost with a tree. Its branch stays, and uncommitted files are recorded first. What neither git nor
-the journal has is in the way.
+Nothing is lost with a tree. Its branch stays, and uncommitted files are recorded first. A file or commit that
+neither git nor the journal would keep is an obstacle.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ ObstacleKind: TypeAlias = Literal[
     "submodules",
     "staged",
 ]
-"""Why a tree is not removed.
+"""The reason why a tree is not removed.
 
 - ``main``: it is the repository's main tree.
 - ``locked``: a person has locked it in git.
@@ -61,35 +61,36 @@ ObstacleKind: TypeAlias = Literal[
 - ``commits``: commits that no branch has.
 - ``nested``: other repositories in it.
 - ``submodules``: submodules, whose repositories are in the tree's git folder.
-- ``staged``: its folder is gone, and changes are staged that no commit has.
+- ``staged``: its folder is gone, but its index has staged changes that are in no commit.
 """
 _FINAL: Final[tuple[ObstacleKind, ...]] = ("main", "locked", "git_running")
-"""Obstacles that stay in the way, even of a person who insists."""
+"""Obstacles that nobody can override."""
 _ASIDE: Final = ".watchroom-removed"
 """The suffix of the hidden folder that a tree is renamed to while it is removed."""
 _KEPT: Final = "watchroom/kept"
-"""The beginning of the branches that are made for commits that no branch has."""
+"""The prefix of the branches that are made for commits without a branch."""
 _GIT_SECONDS: Final = 1.0
 _RECORD_SECONDS: Final = 3.0
-"""Seconds that another process gets to record changes. It knows who made them."""
+"""Seconds to wait until another process has recorded changes, because only that process knows their
+authors."""
 _POLL_SECONDS: Final = 0.05
 
 
 class Obstacle(NamedTuple):
-    """Something in the way of a removal. ``names``: agents, operations, commits, or paths."""
+    """An obstacle to the removal of a tree. ``names``: agents, operations, commits, or paths."""
 
     kind: ObstacleKind
     names: tuple[str, ...] = ()
 
 
 class RemovalPlan(NamedTuple):
-    """What would happen if a tree were removed.
+    """The planned removal of a tree.
 
-    - ``obstacles``: what is in the way.
-    - ``uncommitted``: the files whose newest content only the journal has.
-    - ``disposable``: ignored files and folders that are removed with it, because others have them too or
+    - ``obstacles``: the obstacles to the removal.
+    - ``uncommitted``: the files whose newest content is only in the journal.
+    - ``disposable``: ignored files and folders that are removed with it, because other trees have them too or
       programs make them again.
-    - ``stamps``: the uncommitted files as they are on disk.
+    - ``stamps``: the stamps of the uncommitted files on disk.
     """
 
     name: str
@@ -101,7 +102,7 @@ class RemovalPlan(NamedTuple):
 
 
 def is_final(kind: ObstacleKind) -> bool:
-    """Return whether the obstacle stays in the way, even of a person who insists."""
+    """Return whether nobody can override the obstacle."""
     return kind in _FINAL
 
 
@@ -122,11 +123,11 @@ class TreeRemoval:
         agents: Sequence[str],
         caches: Collection[str],
     ) -> RemovalPlan:
-        """Record what is uncommitted in the tree at ``place``, and return what is in the way of its removal.
+        """Record the uncommitted files of the tree at ``place``, and return the plan of its removal.
 
         - ``name``: its name.
         - ``main``: the repository's main tree.
-        - ``agents``: those that work in it.
+        - ``agents``: the agents that work in it.
         - ``caches``: names of ignored files and folders that programs make again.
         """
         place = self._put_back(place)
@@ -162,8 +163,8 @@ class TreeRemoval:
         return place
 
     def _record(self, place: TreePlace) -> tuple[list[str], list[str], dict[str, FileStamp | None]]:
-        """Record the uncommitted files. Return their names, those that the journal does not keep, and the
-        stamps of all."""
+        """Record the uncommitted files. Return their names, the names of the files that the journal does not
+        keep, and the stamps of all."""
         recorder = self._trees.tree_at(place.folder)
         if recorder is None:
             raise TreeGone(tree=place.id)
@@ -215,8 +216,8 @@ class TreeRemoval:
         return found
 
     def _write_rows(self, recorder: TreeRecorder, names: Sequence[str], both: Sequence[str]) -> None:
-        """Record the files ``names`` as external edits. ``both``: the names of files that are staged with
-        another content than they have on disk. That content is recorded before, and so is that of a deleted
+        """Record the files ``names`` as external edits. ``both``: the names of files whose staged content
+        differs from the content on disk. The staged content is recorded first. The same applies to a deleted
         file without a row."""
         git = recorder.git
         staged = git.read_blobs([*both, *names])
@@ -251,7 +252,7 @@ class TreeRemoval:
     # -- remove
 
     def check(self, plan: RemovalPlan, *, force: bool) -> None:
-        """Raise `TreeKept` if an obstacle of ``plan`` is in the way."""
+        """Raise `TreeKept` if an obstacle of ``plan`` forbids the removal."""
         kinds = [each.kind for each in plan.obstacles if not force or is_final(each.kind)]
         if kinds:
             raise TreeKept(name=plan.name, reasons=", ".join(kinds))
@@ -308,7 +309,7 @@ class TreeRemoval:
             raise
 
     def forget(self, plan: RemovalPlan) -> None:
-        """Have git forget the tree. Its branch stays."""
+        """Make git forget the tree. Its branch stays."""
         place = plan.place
         if "replaced" in place.words:
             # Git removes only trees whose folder is theirs, or gone.
@@ -325,8 +326,8 @@ class TreeRemoval:
     # -- restore
 
     def list_uncommitted(self, tree: GitTree, removed: Row) -> list[tuple[str, bytes | None, bool]]:
-        """Return the files of a removed tree that its commit had not: their names, their bytes (None for a
-        deletion) and whether they are executable.
+        """Return the files of a removed tree that differ from its commit: their names, their bytes (None for
+        a deletion) and whether they are executable.
 
         - ``tree``: a tree of the repository.
         - ``removed``: the row of the removal.
@@ -344,7 +345,7 @@ class TreeRemoval:
 class _Known:
     """The ignored files of a tree that are not lost with it.
 
-    - ``added``: those that it got.
+    - ``added``: the files that it got when it was added.
     - ``caches``: names of files and folders that programs make again.
     """
 
@@ -362,8 +363,8 @@ class _Known:
         self._caches = caches
 
     def list_unknown(self, name: str) -> list[str]:
-        """Return what would be lost with the tree of the ignored file or folder ``name``: the folder itself
-        if all of it would be."""
+        """Return the parts of the ignored file or folder ``name`` that would be lost with the tree: only the
+        folder itself if all of it would be lost."""
         if self._has(name):
             return []
         if not name.endswith("/"):
@@ -435,7 +436,7 @@ def _find_git_obstacles(place: TreePlace) -> Iterator[Obstacle]:
 
 
 def _is_reachable(place: TreePlace) -> bool:
-    """Return whether a branch, a tag or another ref has the commit of HEAD."""
+    """Return whether a branch, a tag or another ref contains the commit of HEAD."""
     done = run_git(
         ("for-each-ref", "--count=1", "--contains", place.head, "--format=%(refname)"),
         folder=place.common,

@@ -32,7 +32,7 @@ Word: TypeAlias = Literal[
     "incomplete",
     "setup_failed",
 ]
-"""What is unusual about a tree.
+"""An unusual state of a tree.
 
 - ``gone``: its folder was removed by hand, or is on a disk that is not there.
 - ``replaced``: another repository or tree is in its folder.
@@ -42,7 +42,7 @@ Word: TypeAlias = Literal[
 - ``rebase``, ``am``, ``merge``, ``cherry-pick``, ``revert``, ``bisect``: the operation is not finished.
 - ``index_locked``: git is changing its index, or was killed.
 - ``submodules``: it has checked out submodules.
-- ``incomplete``: the command that added it was killed, so that it lacks files.
+- ``incomplete``: the command that added it was killed, so files are missing.
 - ``setup_failed``: its setup command failed.
 """
 UNFINISHED: Final[tuple[Word, ...]] = ("rebase", "am", "merge", "cherry-pick", "revert", "bisect")
@@ -60,7 +60,7 @@ class TreePlace(NamedTuple):
     - ``id``: its id; empty if it has none yet.
     - ``branch``: empty if HEAD is detached.
     - ``head``: the id of the commit; empty if there is none.
-    - ``words``: what is unusual about it.
+    - ``words``: its unusual states.
     """
 
     folder: str

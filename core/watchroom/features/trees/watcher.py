@@ -149,7 +149,7 @@ class TreeWatcher:
             self._watch.close()
 
     def _follow(self) -> None:
-        """Collect changes, and have them recorded once no more arrive. Returns at the latest after
+        """Collect changes, and request their recording once no more arrive. Return after at most
         `_WAIT_SECONDS`."""
         watch = self._watch
         if watch is None:

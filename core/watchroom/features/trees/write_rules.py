@@ -43,12 +43,12 @@ MAX_MERGED_CHARACTERS: Final = 10_000_000
 MAX_DIFF_LINES: Final = 60
 """Maximum number of diff lines shown to an agent."""
 MAX_DIFF_LINE: Final = 300
-"""Maximum number of characters in such a line."""
+"""Maximum number of characters in a diff line shown to an agent."""
 MAX_NOTICES: Final = 10
 """Maximum number of files that an agent is notified about after a call."""
 
 RefusalCode: TypeAlias = Literal["stale_write", "never_seen", "passage_gone", "merge_conflict", "deleted"]
-"""Why a write is refused.
+"""The reason why a write is refused.
 
 - ``stale_write``: others changed the file, and the write cannot be merged with their changes.
 - ``never_seen``: the file is the work of others, and the agent has not read it.

@@ -175,7 +175,8 @@ def effect_of(fields: dict[str, Any], detail: dict[str, Any]) -> str:
 def check_place(row: list[Any], statement: dict[str, Any], known: dict[int, list[Any]], legacy: bool) -> None:
     """Check that the decision ``row`` is at the signed position. Raise Wrong.
 
-    ``statement``: the signed statement. ``known``: rows by number. ``legacy``: version 0.2.0 counts.
+    ``statement``: the signed statement. ``known``: rows by number. ``legacy``: whether
+    decisions of version 0.2.0 count.
     """
     where = f"row {row[0]}"
     if statement["format"] == "watchroom-decision/1":
@@ -202,7 +203,7 @@ def check_decision(
     where = f"row {fields['seq']}, {fields['tool']} by {fields['actor']}"
     effect = effect_of(fields, detail)
     if not fields["actor"].startswith("human:") or fields["tool"] not in DECISIONS.get(effect, set()):
-        raise Wrong(f"{where}: its tool or actor may not do this")
+        raise Wrong(f"{where}: this tool or actor cannot make such a decision")
     person = people.get(fields["actor"])
     # People may change only their own keys.
     changed = (

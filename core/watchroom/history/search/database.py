@@ -19,7 +19,7 @@ from watchroom.errors import JournalError
 
 INDEX_NAME: Final = "search.db"
 FORMAT: Final = 3
-"""Increment this if you change what or how is indexed. An index with another format is rebuilt."""
+"""Increment this if you change which data is indexed, or how. An index with another format is rebuilt."""
 MAX_BYTES: Final = 2 * 1024**3
 """Maximum bytes of the file. Above this, the oldest part is dropped."""
 PART_BYTES: Final = 256 * 1024**2

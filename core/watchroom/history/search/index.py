@@ -48,8 +48,8 @@ _ROUND_SECONDS: Final = 5.0
 _SEARCH_SECONDS: Final = 2.0
 """Timeout of a search in seconds."""
 _ROUNDS: Final = 3
-"""A process stops indexing after this number of rounds without new rows. It starts after this number of
-rounds without progress."""
+"""A process stops indexing after this number of rounds without new rows. Another process starts indexing
+after this number of rounds without progress."""
 _BATCH_ROWS: Final = 200
 _BATCH_CHARACTERS: Final = 300_000
 _LAST_ROW: Final = 2**62

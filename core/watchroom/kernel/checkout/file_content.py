@@ -66,7 +66,8 @@ def describe_file(found: Inspected) -> FileContent:
 
 
 def is_current(head: Row | None, content: FileContent | None) -> bool:
-    """Return whether the file equals its newest row. Both are None if there never was a file."""
+    """Return whether the file with ``content`` equals its newest row ``head``. Both arguments are None if
+    there never was a file."""
     if head is None or head.deleted:
         return content is None
     if content is None or is_executable(head) != content.executable:

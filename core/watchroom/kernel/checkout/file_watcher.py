@@ -223,7 +223,7 @@ class _Run:
 
     @contextmanager
     def woken_through(self, watch: TreeWatch) -> Iterator[None]:
-        """Have `stop` end a wait of ``watch``."""
+        """Make `stop` end a wait of ``watch``."""
         self._watch = watch
         try:
             yield

@@ -1,7 +1,8 @@
 """Decides which process of this machine keeps a workspace: watches its files, seals, indexes and so on.
 
-The resident service keeps the workspaces in use. If no service is running, every process with the open
-workspace does this work. Locks of the single jobs prevent two processes from doing the same.
+The resident service keeps the workspaces in use. If no service is running, every process that has the
+workspace open does this work. In addition, each job has its own lock, so that two processes never do the same
+job.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ T = TypeVar("T")
 
 _NAME: Final = "keeper.lock"
 _CLAIM_SECONDS: Final = 1.0
-"""Maximum seconds for which another process's check may hold the lock."""
+"""Maximum seconds to wait for the lock while another process checks it."""
 
 
 class Keeper:

@@ -82,7 +82,10 @@ def path_at(parts: Parts) -> tuple[Zone, str] | None:
 
 
 def _path_of(zone: Zone, below: Parts) -> str | None:
-    """The path in ``zone`` whose file is at ``below``, by its parts from the zone's folder."""
+    """Return the path in ``zone`` of the file at ``below``, which is relative to the zone's folder.
+
+    None if no path has its file there.
+    """
     path = "/".join(below)
     if zone == "config":
         return path if path == CONFIG_PATH else None

@@ -222,7 +222,7 @@ class Reconciler:
             note: Returns the note for the edit.
 
         Raises:
-            EditedAgain: The file has a newer or an unrecorded edit. No text is replaced that nobody has seen.
+            EditedAgain: The file has a newer or an unrecorded edit. Nothing is replaced unseen.
             NoOutsideEdit: There is no edit.
             NotText, TooLarge: The journal cannot keep the file's content.
         """
@@ -476,7 +476,7 @@ class Reconciler:
 
 
 def _is_open(edit: Row) -> bool:
-    """Whether ``edit`` waits for a person, if it was not settled. A text that a newer version replaced on
+    """Whether ``edit``, unless it was settled, waits for a person. A text that a newer version replaced on
     disk (`OVERWRITTEN_TOOL`) cannot be undone there."""
     is_need = edit.outcome == "conflict" or edit.error in (NOT_A_FILE, ConfigInvalid.code)
     return is_need and edit.tool == EDIT_TOOL

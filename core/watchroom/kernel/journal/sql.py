@@ -239,7 +239,8 @@ class SqlReads(ABC):
 
     @cached_property
     def _heads_and_notes_sql(self) -> str:
-        """Both queries above in a single query. The first column says whether a row is a note."""
+        """The queries of `_heads_sql` and `_notes_sql` as one query. The first column says whether a row is a
+        note."""
         questions = enumerate((self._heads_sql, self._notes_sql))
         return " UNION ALL ".join(
             sql.replace("SELECT", f"SELECT {is_note},", 1) for is_note, sql in questions

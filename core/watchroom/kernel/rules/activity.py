@@ -11,7 +11,7 @@ BUCKETS: Final = 24
 
 
 def bucket_of(time_ns: int) -> int:
-    """Return the bucket of ``time_ns`` (nanoseconds since the epoch)."""
+    """Return the number of the bucket that contains ``time_ns`` (nanoseconds since the epoch)."""
     return time_ns // (BUCKET_SECONDS * 1_000_000_000)
 
 

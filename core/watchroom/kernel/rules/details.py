@@ -198,8 +198,7 @@ def task_end_status(row: Row) -> TaskOutcome:
 
 
 def task_of(row: Row) -> str:
-    """Return the id of the task of ``row``: of an agent, a file, a command or the task itself; empty if it
-    has none."""
+    """Return the id of the task to which ``row`` belongs; empty if it belongs to none."""
     if row.zone == "agent":
         return get_text(row.detail, "task")
     return row.path.partition("/")[0] if row.zone in ("task", "file", "command") else ""

@@ -31,7 +31,7 @@ class Blob(NamedTuple):
 
     @property
     def detail(self) -> dict[str, Json]:
-        """The blob as a row's detail."""
+        """The blob as the detail of a row."""
         return {"sha256": self.sha256, "size": self.size}
 
 

@@ -11,7 +11,8 @@ from typing import Final
 
 _BEFORE: Final = r"(?<![\w.-])"
 _AFTER: Final = r"(?![\w.(=-])"
-"""These exclude parts of other words: pseudocode, server.shutdown(), sort -su."""
+"""Characters that must not follow a keyword, or precede it (`_BEFORE`). So parts of other words do not count:
+pseudocode, server.shutdown(), sort -su."""
 
 _PATTERNS: Final = tuple(
     (keyword, re.compile(pattern))

@@ -163,8 +163,8 @@ class BubblewrapBackend(SandboxBackend):
     def _bind(self, option: str, fd: int, path: str, descriptors: LaunchDescriptors) -> Sequence[str]:
         """Return the options that mount ``fd`` at ``path``.
 
-        The descriptor is only passed to versions of bubblewrap that close it. A command could use it to leave
-        its folder.
+        The descriptor is only passed to versions of bubblewrap that close it, because a command could use it
+        to leave its folder.
         """
         if f"{option}-fd" in self._options:
             return f"{option}-fd", str(descriptors.add_inherited(fd)), path

@@ -136,10 +136,10 @@ class LandlockBackend(SupervisedBackend):
 
 
 def _protected_and_hidden(folder: int, path: str) -> list[Parts]:
-    """Return the paths that a command cannot change, and the paths that it cannot read.
+    """Return the paths in ``folder`` that a command cannot change, among them a path that it cannot read.
 
-    A workspace's own folder is included if it contains more than half-written files of this task. A command
-    cannot read it.
+    The path that it cannot read is a workspace's own folder. This path is included if the folder contains
+    more than half-written files of this task.
     """
     protected = protected_paths(folder, path)
     if list_entries(folder, (CONTROL_FOLDER,)).keys() - {_SCRATCH_ENTRY}:

@@ -1,4 +1,4 @@
-"""Runs one command in a sandbox until it ends or its timeout has passed, with all its child processes."""
+"""Runs one command, with all its child processes, in a sandbox until it ends or its timeout has passed."""
 
 from __future__ import annotations
 

@@ -51,8 +51,8 @@ class Service:
     """The service of this user, for one run on one event loop.
 
     - ``platform``: the operating system
-    - ``version``: the version of the program. A client of a newer version has this service end, and starts
-      its own
+    - ``version``: the version of the program. A client of a newer version ends this service, and starts its
+      own
     - ``on_open``: called in a thread with each workspace that was opened
     - ``describe``: called in a thread; returns the status line of a workspace in a language
     - ``on_serve``: called once the service can be reached

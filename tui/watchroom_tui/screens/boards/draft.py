@@ -58,7 +58,7 @@ def begun(name: str, version: int, data: bytes, at: int) -> BoardDraft | None:
     """Return a new draft of the whole board, or of a section if the board is too long.
 
     - ``data``: the board's text as UTF-8.
-    - ``at``: the byte at or after which the section is.
+    - ``at``: a byte that is in the section or before it.
 
     None if no section there is short enough.
     """

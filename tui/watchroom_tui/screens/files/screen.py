@@ -292,7 +292,8 @@ class FilesScreen(BaseScreen):
         self._show_row()
 
     def action_flip_diff(self) -> None:
-        """Show the difference from the version before, or from HEAD for a change. Show the text again."""
+        """Show the difference from the version before, or from HEAD for a change. If it is shown already,
+        show the text."""
         self._flip("difference")
 
     def action_flip_sides(self) -> None:
@@ -311,14 +312,15 @@ class FilesScreen(BaseScreen):
         self._flip("authors")
 
     def _flip(self, form: Form) -> None:
-        """Show ``form``, or the other form if it is shown already: the text, for a change its authors."""
+        """Show ``form``. If it is shown already, show the text instead, or the authors if it is the
+        difference of a change."""
         other: Form = "authors" if self._shows_change and form == "difference" else "text"
         self._form_in_front = other if self._form_in_front == form else form
         self._show_row()
 
     @property
     def _form_in_front(self) -> Form:
-        """The form of the shown change or version."""
+        """The form in which the change or version is shown."""
         if self._shows_change:
             return self.tree_pane.shown
         return "difference" if self._form == "text" and self.timeline.compared else self._form
@@ -654,7 +656,8 @@ class FilesScreen(BaseScreen):
             await edit_version(self.dashboard, file.head)
 
     def action_revert_work(self) -> None:
-        """Revert the agent's work, or a revert, from the selected change or version."""
+        """Ask to revert the work of the agent of the selected change or version. If this is a revert, ask to
+        undo it."""
         if self._shows_change:
             change = self._change
             if change is not None and change.actors:

@@ -391,9 +391,9 @@ class TasksScreen(BaseScreen):
 
     @work(group="land")
     async def land(self, trees: Sequence[Tree]) -> None:
-        """Ask for the target and the check, and land ``trees``. Others that wait or land come first.
+        """Ask for the target and the check, and land ``trees``. Trees that already wait or land come first.
 
-        The person can first commit what is uncommitted in a single tree.
+        The person can first commit the uncommitted changes of a single tree.
         """
         dialog = LandDialog(trees, commits_first=True)
         orders = await self.dashboard.push_screen_wait(dialog) if trees else None

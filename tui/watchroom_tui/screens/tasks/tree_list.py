@@ -46,7 +46,7 @@ ALL_FROM: Final = 110
 _REQUEST_SECONDS: Final = 60.0
 """Seconds between two questions to the hosts about pull requests."""
 _BROKEN: Final[tuple[Word, ...]] = ("gone", "replaced", "branch_deleted", "incomplete", "setup_failed")
-"""The words for trees in which nobody can work as they are."""
+"""The states in which nobody can work in a tree."""
 
 
 class TreeDetails(NamedTuple):
@@ -70,7 +70,7 @@ class TreeItem(NamedTuple):
     - ``conflicts``: the trees with a predicted conflict, each with the number of files.
     - ``mark``: the place among the marked trees, from 1; 0 if it is not marked.
     - ``place``: the place in the queue of landings, None if it does not wait.
-    - ``words``: what is unusual about the tree.
+    - ``words``: its unusual states.
     - ``request``: its pull request at the host, None if it has none there or the host cannot be asked.
     """
 

@@ -99,7 +99,8 @@ class Approvals:
     def _find_asked(
         self, records: Sequence[SessionRecord], newest: AgentState | None
     ) -> tuple[AgentState | None, int]:
-        """Return the state that asked the request of the state ``newest``, and the row of the answer.
+        """Return the state in which the session made the request of the state ``newest``, and the row of the
+        answer.
 
         The state is the newest state before the answer, because no later row can change it. None if that
         state asks something else, or if nobody answered.

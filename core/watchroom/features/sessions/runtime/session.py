@@ -131,8 +131,8 @@ class Session:
         self._stream_timer: asyncio.TimerHandle | None = None
 
     def is_for_session(self, row: Row) -> bool:
-        """Return whether ``row``, which was sent to the agent, is for this session. Of the rows before the
-        session began, only messages are."""
+        """Return whether ``row``, which was sent to the agent, is for this session. Rows from before the
+        start of the session are for it only if they are messages."""
         return row.seq > self.first_row or row.tool == MESSAGE
 
     @property

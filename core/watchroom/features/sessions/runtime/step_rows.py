@@ -51,8 +51,8 @@ def decode_initial_state(text: str) -> AgentState:
 
 
 def encode_step(before: AgentState, after: AgentState) -> str:
-    """Return the content of the row of the step from ``before`` to ``after``. The events of ``after`` begin
-    with the events of ``before``."""
+    """Return the row content for the step from ``before`` to ``after``. The events of ``after`` begin with
+    the events of ``before``."""
     kept = _common_length(before.messages, after.messages)
     changed = {name for name in _FIELDS if getattr(before, name) != getattr(after, name)}
     return encode_record(
@@ -215,8 +215,8 @@ def _describe_named_call(call: ToolCall) -> str:
 
 
 def parse_processed_rows(row: Row) -> tuple[int, tuple[int, ...]]:
-    """Return the newest row that the session had processed at the step ``row``, and the rows of the messages
-    that were still waiting."""
+    """Return the number of the newest row that the session had processed at the step ``row``, and the row
+    numbers of the messages that were still waiting."""
     heard, waiting = row.detail.get("heard"), row.detail.get("waiting")
     numbers = waiting if isinstance(waiting, list) else []
     return heard if isinstance(heard, int) else row.seq, tuple(

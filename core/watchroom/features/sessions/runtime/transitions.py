@@ -157,8 +157,8 @@ def resume(state: AgentState, by: str) -> StepResult:
 
 
 def _reset_failures(state: AgentState, *, is_person: bool) -> AgentState:
-    """Return ``state``, which had ended, without its counts of failures. Only for a person, the count of
-    steps also restarts."""
+    """Return ``state``, which had ended, without its counts of failures. If a person continues it after an
+    error (``is_person``), the count of steps also restarts."""
     after = state.with_changes(error=None, errors_in_a_row=0, failed_turn=-1, incomplete_answers=0)
     return (
         after.with_changes(granted_from=state.step_count) if is_person and state.status == "error" else after

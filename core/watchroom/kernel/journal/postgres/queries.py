@@ -14,10 +14,10 @@ def _asked(fields: Sequence[str]) -> str:
 
 
 def _pack(batch: Sequence[tuple[str, ...]], fields: int) -> list[list[str]]:
-    """Return one list for each field, which is sent as an array.
+    """Return a list for each field. Each list is sent as an array.
 
-    The server refuses texts with NUL, and no row has such a text. They are replaced by empty texts, which
-    also match no row.
+    The server refuses texts with NUL, and no row has such a text. A tuple with such a text is replaced by
+    empty texts, which match no row either.
     """
     askable = [each if "\0" not in "".join(each) else ("",) * fields for each in batch]
     return [[each[field] for each in askable] for field in range(fields)]

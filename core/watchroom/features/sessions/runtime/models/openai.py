@@ -131,7 +131,7 @@ class OpenAICompatible:
     async def _next_bytes(
         self, pieces: AsyncIterator[bytes], wait: float, reader: AnswerReader
     ) -> bytes | None:
-        """Return the next bytes; None at the end. A complete answer may end with an error."""
+        """Return the next bytes; None at the end. After a complete answer, an error counts as the end."""
         import httpx
 
         try:

@@ -86,7 +86,7 @@ class SimulatedModel:
 
 
 def _usage(known: int, new: int, said: int) -> Usage:
-    """Return the usage as a provider would report it that has cached the ``known`` tokens of the request."""
+    """Return the usage that a provider would report after caching the ``known`` tokens of the request."""
     cost = new * _INPUT_PRICE + known * _CACHED_PRICE + said * _OUTPUT_PRICE
     return Usage(
         input_tokens=new,
