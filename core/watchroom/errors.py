@@ -1105,6 +1105,12 @@ class UnknownRace(GitError):
     code = "unknown_race"
 
 
+class InvalidHandOver(WatchroomError):
+    """The work of an agent cannot be handed over so. Values: agent, rule."""
+
+    code = "invalid_hand_over"
+
+
 class NoFreePorts(WatchroomError):
     """There is no block of so many free ports. Values: count, first (the lowest port)."""
 

@@ -66,6 +66,7 @@ IN_REPOSITORY: Final = (
     "watchroom pull-request",
     "watchroom tree ",
     "watchroom race",
+    "watchroom hand-over",
 )
 """Commands that run in a git repository in which agents have worked."""
 IN_COPY: Final = (

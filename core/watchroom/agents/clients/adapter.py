@@ -153,6 +153,7 @@ class LaunchSupport(NamedTuple):
       Raises ValueError with an argument or variable that would turn the hooks off
     - ``plain``: its commands that start no session, separated by blanks. They are not supervised
     - ``batch``: its arguments with which it works on one prompt without a terminal, and ends
+    - ``opening``: its arguments before the first prompt of a session in a terminal
     """
 
     program: str
@@ -161,6 +162,11 @@ class LaunchSupport(NamedTuple):
     describe: Callable[[LaunchParts, Sequence[str], Mapping[str, str]], LaunchWords]
     plain: str = ""
     batch: tuple[str, ...] = ()
+    opening: tuple[str, ...] = ("--",)
+
+    def begin_with(self, prompt: str) -> tuple[str, ...]:
+        """Return the arguments with which the client begins a session in a terminal with ``prompt``."""
+        return (*self.opening, prompt)
 
     def work_on(self, prompt: str, own: Sequence[str] = ()) -> tuple[str, ...]:
         """Return the arguments with which the client works on ``prompt`` and ends. ``own``: the person's."""

@@ -288,5 +288,6 @@ ADAPTER: Final = ClientAdapter(
         "agent attach auth completion db debug export github import mcp models plug plugin providers session"
         " stats uninstall upgrade",
         ("run",),
+        ("--prompt",),
     ),
 )

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from watchroom.features.config.rows import Agent
+from watchroom.features.handoffs.rows import hand_over_of
 from watchroom.features.people.rules import effect_of
 from watchroom.features.sessions.rows import ATTACHMENT, ClientCall, is_unsupervised
 from watchroom.features.sessions.view import RequestView, SessionView
@@ -74,6 +75,9 @@ class AgentView(NamedTuple):
     """Whether the agent, its parent or its task was ended."""
     is_pause_requested: bool = False
     """Whether a pause of the agent was requested after its last resume."""
+
+    handed_to: str = ""
+    """The agent to which a person handed its work over last, empty for none."""
 
     @property
     def is_stopped(self) -> bool:
@@ -254,6 +258,12 @@ class AgentProjection:
             return
         if row.path == agent or (view.session is not None and row.path == view.session.path):
             self._agents[agent] = view._replace(is_pause_requested=row.tool == PAUSE)
+
+    def apply_hand_over(self, row: Row) -> None:
+        """Apply ``row`` if a person hands an agent's work over with it."""
+        view, receiver = self._agents.get(row.path), hand_over_of(row)
+        if view is not None and receiver:
+            self._agents[row.path] = view._replace(handed_to=receiver)
 
     def apply_session(self, row: Row, session: SessionView) -> None:
         """Apply ``row``, a step of ``session``, which is its agent's newest session."""

@@ -51,7 +51,7 @@ from watchroom.model import CHECKPOINT, IDENTIFY, Json, Outcome, Row, Zone, is_o
 RECENT: Final = 400
 """The number of newest rows in the model."""
 
-FORMAT: Final = 14
+FORMAT: Final = 15
 """The format of `Fold.dump`. Increase it when a projection keeps other data, or when rows get another
 meaning. Older snapshots are then written again."""
 _READ_BY_COLUMNS: Final[frozenset[Zone]] = frozenset(
@@ -284,6 +284,7 @@ class Fold:
         if counts:
             self._stopped = stopped_after(self._stopped, row)
             self._agents.apply_control(row)
+            self._agents.apply_hand_over(row)
         self._buffers.apply(row)
         self._processes.apply(counting)
         self._needs.apply(row, counts=counts, is_known=is_reported(row, flaw))
