@@ -14,6 +14,7 @@ from typing import Final
 from watchroom.agents.clients import claude
 from watchroom.agents.clients.adapter import (
     COMMON_EVENTS,
+    SESSION_WORD,
     TIMEOUT_SECONDS,
     AcpSupport,
     ClientAdapter,
@@ -289,5 +290,6 @@ ADAPTER: Final = ClientAdapter(
         " stats uninstall upgrade",
         ("run",),
         ("--prompt",),
+        ("--session", SESSION_WORD, "--fork"),
     ),
 )
