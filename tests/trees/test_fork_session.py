@@ -201,7 +201,6 @@ def programs(tmp_path: Path, service_allowed: None, monkeypatch: pytest.MonkeyPa
 FORKED: Final = {
     "claude": ["--resume", "session-of-alice", "--fork-session"],
     "codex": ["fork", "-C", ".", "session-of-alice"],
-    "opencode": ["--session", "session-of-alice", "--fork"],
 }
 
 
@@ -241,9 +240,11 @@ def test_what_cannot_be_forked_is_refused_and_leaves_nothing(
 
     assert "Unknown agent" in refused("nobody")
     assert "has no session" in refused("bob")
-    detail = {"client": "gemini", "cwd": str(repository.folder), "status": "idle"}
-    kept.session_zone.begin("bob", "s", "{}", "", detail)
-    assert "watchroom hand-over bob TO" in refused("bob")
+    for client in ("gemini", "opencode"):
+        detail = {"client": client, "cwd": str(repository.folder), "status": "idle"}
+        kept.session_zone.begin("bob", client, "{}", "", detail)
+        assert f"A session of {client} cannot be copied" in refused("bob")
+        assert "watchroom hand-over bob TO" in refused("bob")
     ScriptedClient(kept, "carol", tmp_path)
     assert "in no working tree" in refused("carol")
     ScriptedClient(kept, "alice", repository.folder)

@@ -14,7 +14,6 @@ from typing import Final
 from watchroom.agents.clients import claude
 from watchroom.agents.clients.adapter import (
     COMMON_EVENTS,
-    SESSION_WORD,
     TIMEOUT_SECONDS,
     AcpSupport,
     ClientAdapter,
@@ -290,6 +289,6 @@ ADAPTER: Final = ClientAdapter(
         " stats uninstall upgrade",
         ("run",),
         ("--prompt",),
-        ("--session", SESSION_WORD, "--fork"),
+        # No `fork`: a copy of a session works in the folder of the original, as of opencode 1.18.33.
     ),
 )
