@@ -1140,6 +1140,12 @@ class UnknownRace(GitError):
     code = "unknown_race"
 
 
+class InvalidHandOver(WatchroomError):
+    """The work of an agent cannot be handed over so. Values: agent, rule."""
+
+    code = "invalid_hand_over"
+
+
 class NoFreePorts(WatchroomError):
     """No block of ``count`` consecutive ports is free. Values: count, first (the lowest port)."""
 

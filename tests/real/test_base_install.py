@@ -68,6 +68,8 @@ IN_REPOSITORY: Final = (
     "watchroom pull-request",
     "watchroom tree ",
     "watchroom race",
+    "watchroom hand-over",
+    "watchroom fork-session",
 )
 """Commands that run in a git repository in which agents have worked."""
 IN_COPY: Final = (
@@ -111,6 +113,7 @@ REFUSED: Final = {
     "watchroom mcp ~/team": "the workspace is that of another machine",
     "watchroom move ~/team": "the workspace is that of another machine",
     "--team app-watchroom": "the workspace is that of an earlier command",
+    "watchroom fork-session": "the session began in the original of this copy of the repository",
     "watchroom land": "there is no such tree",
     "watchroom pull-request": "there is no such tree",
     "watchroom demo --scenario release.toml": "the file is the reader's own",

@@ -173,3 +173,46 @@ def test_a_race_gives_each_client_the_prompt_as_it_is(name: str, tmp_path: Path)
     agents = json.loads(done.stdout)["agents"]
     assert [each["state"] for each in agents] == ["done", "done"]
     assert {each for agent in agents for each in agent["agents"]} == {f"{name}1", f"{name}2"}
+
+
+def test_a_copy_of_a_session_goes_on_in_a_new_tree(tmp_path: Path) -> None:
+    program = shutil.which("claude")
+    if program is None:
+        pytest.skip("NOT RUN: claude is not installed")
+    repository, forked = Repository(tmp_path / "project"), tmp_path / "project.trees" / "claude1-fork"
+    repository.commit(a__txt="one\n")
+    for name in ("home", "programs"):
+        (tmp_path / name).mkdir()
+    # The real one, which needs no terminal this way.
+    wrapper = tmp_path / "programs" / "claude"
+    wrapper.write_text(f'#!/bin/sh\nexec {shlex.quote(program)} "$@" -p "What did I say?"\n')
+    wrapper.chmod(0o755)
+    write = Turn("Write", {"file_path": str(repository.folder / "new.txt"), "content": "new\n"})
+
+    def run(address: str, *words: str, path: str) -> None:
+        own = {"HOME": str(tmp_path / "home"), "PWD": str(repository.folder), **ENVIRONMENT, "PATH": path}
+        done = subprocess.run(
+            as_typed(*words),
+            cwd=repository.folder,
+            env={**os.environ, **own, **CLIENTS["claude"].environment(address)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+
+    with serve_model([write]) as model:
+        words = CLIENTS["claude"].words(model.address)
+        run(model.address, "claude", *words, "Remember the pineapple", path=os.environ["PATH"])
+        (session,) = (tmp_path / "home/.claude/projects").glob("*/*.jsonl")
+        before, asked = session.read_bytes(), len(model.asked)
+        run(model.address, "fork-session", "claude1", path=f"{wrapper.parent}:{os.environ['PATH']}")
+        later = model.asked[asked:]
+    assert any("pineapple" in each and "What did I say?" in each and str(forked) in each for each in later)
+    assert session.read_bytes() == before
+    assert (forked / "new.txt").read_text() == "new\n"
+    with Workspace.open(repository.root, create=False, scan=False) as workspace:
+        agents = {row.path.partition("/")[0] for row in workspace.session_zone.heads()}
+    assert agents == {"claude1", "claude1-fork"}

@@ -62,3 +62,28 @@ async def test_an_idle_agent_is_not_shown_with_anothers_rows(root: Path) -> None
             await user.press("G")
             await user.until(lambda: not user.list("rows").items, "that zoe did nothing")
             await user.until(lambda: not user.list("files").items, "that zoe has nothing")
+
+
+async def test_the_work_of_an_agent_is_handed_over_after_a_preview(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    ok(alice, "collab_write", filepath="plan.md", content="1", message="m", expected_version=0)
+    async with dashboard(workspace) as user:
+        await user.goes_to("2", "agents")
+        await user.until(lambda: user.cursor("agents").agent.id == "alice", "the cursor on alice")
+        await user.press("O")
+        await user.sees("The work of alice, handed over", "plan.md created, +1 -0", "receiver: bob, charlie")
+        await user.press(*"bob", "tab", *"Mind it")
+        await user.sees("> Mind it")
+        await user.press("enter")
+        await user.sees("handed over to bob")
+        (delivery,) = ok(bob, "check_my_handoffs")["handoffs"]
+        assert (delivery["from"], delivery["filename"]) == ("alice", "briefing.md")
+        read = ok(bob, "read_handoff", from_agent="alice", filename="briefing.md")
+        assert "  > Mind it" in read["content"]
+        await user.press("O")
+        await user.sees("receiver: bob")
+        await user.press(*"bobby", "enter")
+        await user.sees("There is no other agent bobby")
+        await user.press("escape")
+        assert len(ok(bob, "check_my_handoffs")["handoffs"]) == 1

@@ -17,6 +17,8 @@ COMMANDS: Final = (
     Command("leave", "start"),
     Command("tree", "start"),
     Command("race", "start"),
+    Command("hand-over", "start", "hand_over", "hand_over"),
+    Command("fork-session", "start", "fork_session", "fork_session"),
     Command("open", "start", "dashboard"),
     Command("attach", "start"),
     Command("detach", "start", "attach"),

@@ -48,7 +48,7 @@ def run_client(args: Namespace, texts: Catalogue) -> int:
     program = find_program(support, texts)
     tree, given = _take_tree(args.arguments, texts)
     if not support.starts_session(given):
-        return _become(program, Launch(tuple(given), {}, {}))
+        return become(program, Launch(tuple(given), {}, {}))
     start = find_start(os.getcwd())
     if start is None:
         raise WrongUsage(texts("cli.launch.no_repository"))
@@ -73,7 +73,7 @@ def run_client(args: Namespace, texts: Catalogue) -> int:
     if f"cli.launch.next_{name}" in texts:
         print(texts(f"cli.launch.next_{name}"), file=sys.stderr)
     start_service_if_possible(root, texts)
-    return _become(program, launch)
+    return become(program, launch)
 
 
 def find_program(support: LaunchSupport, texts: Catalogue) -> str:
@@ -147,16 +147,26 @@ def find_same_folder(tree: OwnTree, here: str) -> str:
     return folder if os.path.isdir(folder) else tree.folder
 
 
-def build_client(name: str, root: str, given: Sequence[str], language: Language, texts: Catalogue) -> Launch:
+def build_client(
+    name: str,
+    root: str,
+    given: Sequence[str],
+    language: Language,
+    texts: Catalogue,
+    agents: Sequence[str] = (),
+) -> Launch:
     """Return the start of the client ``name``, supervised in the workspace at ``root``, with the person's
-    arguments ``given``. Raises `WrongUsage`."""
+    arguments ``given``. Raises `WrongUsage`.
+
+    ``agents``: it works as one of these agents, default: as an agent named by the service.
+    """
     support = LAUNCHED_CLIENTS[name]
     if support.needs_attached and not is_attached(name, root, texts):
         raise WrongUsage(texts("cli.launch.attach_first", title=support.title, client=name))
     hook = hook_program(root, name, core_texts(language))
     runtime = client_program.make_runtime_folder()
     try:
-        return build_launch(name, support, hook, root, runtime, given, os.environ)
+        return build_launch(name, support, hook, root, runtime, given, os.environ, agents)
     except ValueError as error:
         raise WrongUsage(texts("cli.launch.settings", option=str(error))) from error
 
@@ -168,7 +178,7 @@ def _start_service(root: str) -> None:
         connection.sendall(client_program.request("GET", "/use", [("root", root)]))
 
 
-def _become(program: str, launch: Launch) -> NoReturn:
+def become(program: str, launch: Launch) -> NoReturn:
     """Replace this process with ``program``, with the default handler of SIGPIPE."""
     sys.stdout.flush()
     sys.stderr.flush()

@@ -386,6 +386,14 @@ def agent_status_text(view: AgentView, now: int, texts: Catalogue, resume: str =
     - ``now``: nanoseconds since the epoch.
     - ``resume``: the command that resumes a lost agent.
     """
+    said = _agent_state(view, now, texts, resume)
+    if not view.handed_to:
+        return said
+    marked = texts("hand_over.mark", to=view.handed_to)
+    return f"{marked} · {said}" if said else marked
+
+
+def _agent_state(view: AgentView, now: int, texts: Catalogue, resume: str) -> str:
     session = view.session
     if session is None:
         return ""

@@ -262,6 +262,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         meaning="commit_agent",
         in_repository=True,
     ),
+    Action("hand_over", "agents", "hand_over", ("O",), acts=True, meaning="hand over"),
     Action("terminal", "agents", "show_terminal", ("J",), acts=True, meaning="terminal"),
     Action("older_session", "agents", "session(1)", PREVIOUS, footer=True, meaning="previous"),
     Action("newer_session", "agents", "session(-1)", NEXT, meaning="next"),

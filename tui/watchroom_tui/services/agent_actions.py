@@ -21,6 +21,7 @@ from watchroom.model import CANCEL, END_TASK, MESSAGE, PAUSE, RESUME, TERMINATE,
 from watchroom_tui.context import Dashboard
 from watchroom_tui.dialogs.agent_commit import commit_agent
 from watchroom_tui.dialogs.confirm import ConfirmDialog
+from watchroom_tui.dialogs.hand_over import hand_over
 from watchroom_tui.dialogs.revert import RevertSubject, ask_to_revert
 from watchroom_tui.dialogs.text_input import TextDraft, enter_text
 from watchroom_tui.formatters.columns import fit
@@ -59,6 +60,11 @@ class AgentActions:
         """Let the person commit or try the work of ``agent`` in a repository."""
         if agent:
             self._start(partial(self._commit_work, agent))
+
+    def hand_over(self, agent: str) -> None:
+        """Show the briefing on the work of ``agent``, and let the person hand the work over."""
+        if self.can_act():
+            self._start(partial(hand_over, self._app, agent))
 
     def show_terminal(self, agent: str) -> None:
         """Show the terminal of ``agent``, or the reason why it cannot be shown."""

@@ -32,6 +32,8 @@ COMMON_EVENTS: Final[Mapping[str, int]] = {
 """The events that the hooks of all clients report, each with its timeout in seconds."""
 
 
+SESSION_WORD: Final = "SESSION"
+"""A word among a client's arguments that stands for the id of a session."""
 _INFORMING: Final = ("--help", "-h", "--version", "-v", "-V")
 
 
@@ -176,6 +178,9 @@ class LaunchSupport(NamedTuple):
     - ``batch``: its arguments with which it works on one prompt without a terminal, and ends
     - ``prompt_option``: the option that takes this prompt. Empty: the prompt is a separate word
     - ``needs_attached``: its hooks come only from its own files, so it must be attached first
+    - ``opening``: its arguments before the first prompt of a session in a terminal
+    - ``fork``: its arguments that continue a copy of a session in the working directory, with `SESSION_WORD`
+      for the session's id. Empty if it cannot
     """
 
     program: str
@@ -186,6 +191,16 @@ class LaunchSupport(NamedTuple):
     batch: tuple[str, ...] = ()
     prompt_option: str = ""
     needs_attached: bool = False
+    opening: tuple[str, ...] = ("--",)
+    fork: tuple[str, ...] = ()
+
+    def fork_of(self, session: str) -> tuple[str, ...]:
+        """Return the arguments that continue a copy of ``session`` in the working directory."""
+        return tuple(session if each == SESSION_WORD else each for each in self.fork)
+
+    def begin_with(self, prompt: str) -> tuple[str, ...]:
+        """Return the arguments with which the client begins a session in a terminal with ``prompt``."""
+        return (*self.opening, prompt)
 
     def work_on(self, prompt: str, own: Sequence[str] = ()) -> tuple[str, ...]:
         """Return the arguments with which the client works on ``prompt`` and ends. ``own``: the person's."""

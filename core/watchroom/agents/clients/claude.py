@@ -14,6 +14,7 @@ from typing import Final
 
 from watchroom.agents.clients.adapter import (
     COMMON_EVENTS,
+    SESSION_WORD,
     TIMEOUT_SECONDS,
     AcpSupport,
     ClientAdapter,
@@ -342,5 +343,7 @@ ADAPTER: Final = ClientAdapter(
         "attach auth auto-mode doctor gateway import install kill logs mcp plugin plugins purge rm"
         " setup-token stop update upgrade",
         ("-p",),
+        # Claude Code 2.1.332 finds the session of another folder by its id, and leaves its file as it is.
+        fork=("--resume", SESSION_WORD, "--fork-session"),
     ),
 )

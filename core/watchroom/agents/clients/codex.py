@@ -12,6 +12,7 @@ from typing import Final
 
 from watchroom.agents.clients.adapter import (
     COMMON_EVENTS,
+    SESSION_WORD,
     TIMEOUT_SECONDS,
     AcpSupport,
     ClientAdapter,
@@ -204,5 +205,7 @@ ADAPTER: Final = ClientAdapter(
         " migrate-rollouts plugin queue sandbox unarchive update",
         # By default, it could not write. The last of these settings counts, so a person can give another.
         ("exec", "-c", 'sandbox_mode="workspace-write"'),
+        # Without a folder, Codex asks whether to work in that of the session.
+        fork=("fork", "-C", ".", SESSION_WORD),
     ),
 )

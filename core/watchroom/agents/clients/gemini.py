@@ -280,5 +280,6 @@ ADAPTER: Final = ClientAdapter(
         _BATCH,
         prompt_option="--prompt",
         needs_attached=True,
+        opening=("--prompt-interactive",),
     ),
 )

@@ -47,6 +47,7 @@ def build_launch(
     runtime: str,
     given: Sequence[str],
     environment: Mapping[str, str],
+    agents: Sequence[str] = (),
 ) -> Launch:
     """Return the start of the client ``name`` that supervises it in the workspace at ``root``.
 
@@ -54,10 +55,11 @@ def build_launch(
     - ``hook``: the programs that run its hooks
     - ``runtime``: the runtime folder
     - ``given``, ``environment``: the person's arguments and environment
+    - ``agents``: it works as one of these agents, default: as an agent named by the service
 
     Raises ValueError with an argument or variable that would turn the hooks off.
     """
-    entries = build_entries(name, hook, AttachedAs(root, ()))
+    entries = build_entries(name, hook, AttachedAs(root, (*agents,)))
     files: dict[str, str] = {}
 
     def keep(text: str, suffix: str) -> str:

@@ -303,5 +303,7 @@ ADAPTER: Final = ClientAdapter(
         "agent attach auth completion db debug export github import mcp models plug plugin providers session"
         " stats uninstall upgrade",
         ("run",),
+        opening=("--prompt",),
+        # No `fork`: a copy of a session works in the folder of the original, as of opencode 1.18.33.
     ),
 )

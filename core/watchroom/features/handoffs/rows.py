@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from watchroom.model import OUTSIDE, Row, Zone
+from watchroom.kernel.rules.details import get_text
+from watchroom.model import OUTSIDE, Json, Row, Zone
 
 HANDOFF_ZONE: Final[Zone] = "handoff"
+AGENT_ZONE: Final[Zone] = "agent"
+"""The zone of the notes that work is handed over."""
 HandoffNeed: TypeAlias = Literal["handoff"]
 HANDOFF_NEED: Final[HandoffNeed] = "handoff"
 """The kind of the need that a handoff opens for people (`watchroom.features.needs.rules`)."""
 READ_TOOL: Final = "read_handoff"
 ACKNOWLEDGE_TOOL: Final = "acknowledge_handoff"
+HAND_OVER: Final = "hand_over_work"
+"""The tool of the note that a person handed an agent's work over to another agent. Its path is the agent, and
+its content is the briefing. See `hand_over_of`."""
+BRIEFING_FILE: Final = "briefing.md"
+"""The name of the handoff with a briefing."""
+_RECEIVER: Final = "to"
 
 
 class Delivery(NamedTuple):
@@ -41,6 +50,18 @@ class Delivery(NamedTuple):
         if acknowledges(note, self.row):
             return self._replace(acknowledged=note, read=True)
         return self._replace(read=True) if note.tool == READ_TOOL and _is_about(note, self.row) else self
+
+
+def hand_over_detail(receiver: str) -> dict[str, Json]:
+    """Return the detail of the note that an agent's work was handed over to ``receiver``."""
+    return {_RECEIVER: receiver}
+
+
+def hand_over_of(row: Row) -> str:
+    """Return the agent to which ``row`` hands the work of the agent at its path over; empty for any other
+    row."""
+    is_hand_over = row.tool == HAND_OVER and row.zone == AGENT_ZONE and row.version is None
+    return get_text(row.detail, _RECEIVER) if is_hand_over and row.outcome == "ok" else ""
 
 
 def delivers(row: Row) -> bool:

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from watchroom import validation
-from watchroom.errors import NotFound
+from watchroom.errors import InvalidHandOver, NotFound
 from watchroom.features.config.store import Store
-from watchroom.features.handoffs.rows import ACKNOWLEDGE_TOOL, READ_TOOL, Delivery, handoff_path
+from watchroom.features.handoffs.rows import (
+    ACKNOWLEDGE_TOOL,
+    AGENT_ZONE,
+    BRIEFING_FILE,
+    READ_TOOL,
+    Delivery,
+    hand_over_detail,
+    handoff_path,
+)
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal.protocol import NoteKey
 from watchroom.kernel.journal.topics import deliveries_to
 from watchroom.kernel.rules.row_files import find_row_flaw
 from watchroom.model import Row
+from watchroom.texts import catalogue
 
 
 class Handoffs:
@@ -20,7 +29,14 @@ class Handoffs:
         self._store = store
 
     def deliver(
-        self, call: CallContext, receiver: str, filename: str, content: str, *, message: str = ""
+        self,
+        call: CallContext,
+        receiver: str,
+        filename: str,
+        content: str,
+        *,
+        message: str = "",
+        sender: str = "",
     ) -> Row:
         """Deliver a file from the caller to another agent. Return the delivery's row.
 
@@ -28,13 +44,36 @@ class Handoffs:
         - ``filename``: its name in the inbox. An earlier delivery with this name is replaced.
         - ``content``: its text.
         - ``message``: a text about the file for the receiver.
+        - ``sender``: the agent whose file it is, default the caller.
 
         Raise `UnknownAgent`, `InvalidName`, `NotText`, `TooLarge`.
         """
         self._store.registry.agent(receiver)
-        path = handoff_path(call.actor, receiver, validation.check_handoff_name(filename))
+        path = handoff_path(sender or call.actor, receiver, validation.check_handoff_name(filename))
         validation.encode_text(content)
         return self._store.write(call.write("handoff", path, content, message)).row
+
+    def hand_over(
+        self, call: CallContext, agent: str, receiver: str, briefing: str, *, is_prompt: bool = False
+    ) -> Row:
+        """Record that ``receiver`` goes on with the work of ``agent``, and deliver the ``briefing``. Return
+        the note's row. Neither agent is stopped.
+
+        ``is_prompt``: the receiver gets the briefing as its prompt, so that it is not delivered.
+
+        Raise `UnknownAgent`, `InvalidHandOver`, `NotText`, `TooLarge`.
+        """
+        registry = self._store.registry
+        giver, taker = registry.agent(agent).id, registry.agent(receiver).id
+        if giver == taker:
+            raise InvalidHandOver(agent=giver, rule="hand_over_self")
+        validation.encode_text(briefing)
+        if not is_prompt:
+            message = catalogue(registry.current().language)("briefing.delivery", agent=giver)
+            self.deliver(call, taker, BRIEFING_FILE, briefing, message=message, sender=giver)
+        detail = hand_over_detail(taker)
+        note = call.note(AGENT_ZONE, giver, message=taker, content=briefing, detail=detail)
+        return self._store.commits.commit(note).row
 
     def inbox(self, call: CallContext, *, acknowledged: bool = False) -> list[Delivery]:
         """Return the handoffs to the caller, oldest first. The read is recorded.

@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
+from watchroom.features.handoffs.rows import BRIEFING_FILE, HAND_OVER
 from watchroom.kernel.tools.context import ToolContext
 from watchroom.kernel.tools.models import FrozenModel, Message, Name, ParamsModel, ResultModel
 from watchroom.kernel.tools.tool import Toolset
@@ -145,3 +146,38 @@ def _acknowledge_result(
     return HandoffAcknowledgeResult(
         sender=params.from_agent, filename=params.filename, delivery=row.base or 0
     )
+
+
+class HandOverParams(ParamsModel):
+    """The agent whose work is handed over, its receiver, and the briefing about it."""
+
+    agent_id: Name
+    to_agent: Name
+    briefing: Annotated[str, Field(min_length=1, max_length=100_000)]
+    is_prompt: bool | None = None
+
+
+class HandOverResult(ResultModel):
+    """The number of the note, and the name of the handoff, None if the briefing is a prompt."""
+
+    agent_id: str
+    to: str
+    row: int
+    filename: str | None = None
+
+
+@tool(HAND_OVER, path=("agent_id",), audience="people", zone="agent")
+def hand_over_work(context: ToolContext, params: HandOverParams) -> HandOverResult:
+    """Hand the work of an agent over to another, for the person of ``context``. Raises `UnknownAgent`,
+    `InvalidHandOver`, `NotText`."""
+    row = context.zones.handoff.hand_over(
+        *(context.call, params.agent_id, params.to_agent, params.briefing),
+        is_prompt=params.is_prompt or False,
+    )
+    return _hand_over_result(context, params, row)
+
+
+@TOOLS.replay(hand_over_work)
+def _hand_over_result(context: ToolContext, params: HandOverParams, row: Row) -> HandOverResult:
+    filename = None if params.is_prompt else BRIEFING_FILE
+    return HandOverResult(agent_id=params.agent_id, to=params.to_agent, row=row.seq, filename=filename)

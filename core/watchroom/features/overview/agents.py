@@ -8,6 +8,7 @@ from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from watchroom.features.checks.view import CheckView, apply_check, lose_check
 from watchroom.features.config.rows import Agent
+from watchroom.features.handoffs.rows import hand_over_of
 from watchroom.features.people.rules import effect_of
 from watchroom.features.sessions.rows import (
     ATTACHMENT,
@@ -95,6 +96,9 @@ class AgentView(NamedTuple):
     def parking(self) -> Parking | None:
         """The limit that its session waits for, None if the session is not parked."""
         return parking_of(self.session.last) if self.session is not None and not self.is_ended else None
+
+    handed_to: str = ""
+    """The agent to which a person handed its work over last, empty for none."""
 
     @property
     def is_stopped(self) -> bool:
@@ -295,6 +299,12 @@ class AgentProjection:
             return
         if view.check.ended.seq <= get_count(row.detail, "row"):
             self._agents[row.path] = view._replace(check=view.check._replace(accepted=row))
+
+    def apply_hand_over(self, row: Row) -> None:
+        """Apply ``row`` if a person hands an agent's work over with it."""
+        view, receiver = self._agents.get(row.path), hand_over_of(row)
+        if view is not None and receiver:
+            self._agents[row.path] = view._replace(handed_to=receiver)
 
     def apply_session(self, row: Row, session: SessionView) -> None:
         """Apply ``row``, a step of ``session``, which is its agent's newest session."""

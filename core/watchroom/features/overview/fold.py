@@ -298,6 +298,7 @@ class Fold:
             self._stopped = stopped_after(self._stopped, row)
             self._agents.apply_control(row)
             self._apply_check(row)
+            self._agents.apply_hand_over(row)
         self._buffers.apply(row)
         self._processes.apply(counting)
         self._needs.apply(row, counts=counts, is_known=is_reported(row, flaw))

@@ -209,6 +209,19 @@ def is_leave(row: Row) -> bool:
     return row.tool == RESUME and row.detail.get(WHEN) == AT_RESET
 
 
+FORK_SESSION: Final = "fork_session"
+"""The tool of a person's note that a client goes on with a copy of the session. See `fork_detail`."""
+
+
+def fork_detail(agent: str, tree: str, row: int) -> dict[str, Json]:
+    """Return the detail of the note that ``agent`` goes on with a copy of a session.
+
+    - ``tree``: the id of its working tree
+    - ``row``: the newest row of the session that was copied
+    """
+    return {"agent": agent, "tree": tree, "row": row}
+
+
 HANDED_OVER: Final = "tell_news"
 """The tool of a note that messages were handed over. Its path is the receiver: an agent or a session."""
 MESSAGES: Final = "messages"

@@ -48,6 +48,7 @@ from watchroom.features.trees.tree_files import (
 from watchroom.features.trees.tree_removal import RemovalPlan, TreeRemoval, delete_folder, is_final
 from watchroom.features.trees.tree_states import TreePlace, Word, is_shallow, list_places
 from watchroom.features.trees.trials import remove_trials
+from watchroom.features.trees.working_state import CopiedState, copy_working_state
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal import RowFilter
 from watchroom.model import SYSTEM, Json, Row
@@ -124,6 +125,7 @@ class AddedTree(NamedTuple):
     - ``included``: the ignored files that it got.
     - ``setup``: the result of its setup command; None if it was not run.
     - ``restored``: the paths of the uncommitted files that it got from a removed tree.
+    - ``forked``: the uncommitted files that it got from another tree; None if it was not forked.
     """
 
     tree: OwnTree
@@ -132,6 +134,7 @@ class AddedTree(NamedTuple):
     included: Included = Included()
     setup: SetupOutcome | None = None
     restored: tuple[str, ...] = ()
+    forked: CopiedState | None = None
 
 
 class TreeConflict(NamedTuple):
@@ -345,6 +348,7 @@ class OwnTrees:
         start: str = "",
         *,
         restore: bool = False,
+        fork: bool = False,
         listeners: Listeners = SILENT,
     ) -> AddedTree:
         """Add the tree ``name`` with a branch of this name. If the branch exists, the tree checks it out as
@@ -354,6 +358,7 @@ class OwnTrees:
         - ``here``: a folder of the repository. A new branch begins at the HEAD of its tree.
         - ``start``: the commit, branch or tag at which a new branch begins instead.
         - ``restore``: restore the uncommitted files of the last removed tree of this name.
+        - ``fork``: copy the uncommitted and new files of the tree around ``here``.
         - ``listeners``: called while it is added.
 
         A failed setup command does not remove the tree. Raises `InvalidTree`, `GitError`, `NoFreePorts`,
@@ -365,9 +370,11 @@ class OwnTrees:
             removed = self._find_removed(name) if restore else None
             if restore and removed is None:
                 raise InvalidTree(name=name, rule="tree_not_removed")
+            forked = GitTree.find(here) if fork else None
+            start = "HEAD" if forked is not None else start
             place = self._check_new(name, here, start)
             with self._created(name, here, start, place) as (tree, commit):
-                added = self._fill(call, name, tree, commit, listeners)
+                added = self._fill(call, name, tree, commit, listeners, forked)
                 if removed is not None:
                     added = added._replace(restored=self._restore(added.tree, removed))
             self._trees.look_after()
@@ -450,8 +457,10 @@ class OwnTrees:
         tree: GitTree,
         commit: str,
         listeners: Listeners,
+        forked: GitTree | None,
     ) -> AddedTree:
-        """Write the files of the new tree, give it ports, and record it."""
+        """Write the files of the new tree, give it ports, and record it. ``forked``: the tree whose
+        uncommitted files it gets."""
         settings = self._settings
         source = self._find_source(tree)
         cloned, included = 0, Included()
@@ -471,13 +480,16 @@ class OwnTrees:
                 settings.max_copied_bytes,
                 lambda done, of: listeners.on_step("include", done, of),
             )
+        copied = copy_working_state(forked, tree) if forked is not None else None
+        if copied is not None and not copied.is_stable:
+            raise InvalidTree(name=name, rule="tree_moving")
         ports = self._blocks.take(tree, settings.ports, settings.first_port) if settings.ports else None
         first, size = ports or (0, 0)
-        addition = Addition(name, commit, first, size)
+        addition = Addition(name, commit, first, size, forked=forked.tree_id() if forked is not None else "")
         own = OwnTree(name, tree.tree_id(), tree.folder, tree.git, tree.read_state().branch, ports)
         self._record(call.with_tool(ADD_TREE), tree, addition)
         AddedFiles(included.copied, included.linked).write(tree.git)
-        return AddedTree(own, is_new=True, cloned=cloned, included=included)
+        return AddedTree(own, is_new=True, cloned=cloned, included=included, forked=copied)
 
     def _find_source(self, tree: GitTree) -> GitTree | None:
         """Return the main tree, None in a bare repository."""

@@ -109,6 +109,7 @@ class Addition(NamedTuple):
     - ``start``: the id of the commit at which its branch began; empty if the branch existed.
     - ``first_port``, ``ports``: its first port, and their number; 0 for none.
     - ``restored``: the id of the removed tree whose uncommitted files it got; empty for none.
+    - ``forked``: the id of the tree whose uncommitted files it got; empty for none.
     """
 
     name: str
@@ -116,6 +117,7 @@ class Addition(NamedTuple):
     first_port: int = 0
     ports: int = 0
     restored: str = ""
+    forked: str = ""
 
     @property
     def detail(self) -> dict[str, Json]:
@@ -132,6 +134,7 @@ def read_addition(row: Row) -> Addition:
         get_count(detail, "first_port"),
         get_count(detail, "ports"),
         get_text(detail, "restored"),
+        get_text(detail, "forked"),
     )
 
 

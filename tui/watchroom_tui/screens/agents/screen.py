@@ -169,6 +169,9 @@ class AgentsScreen(BaseScreen):
     def action_commit_work(self) -> None:
         self._act_on_agent(AgentActions.commit_work)
 
+    def action_hand_over(self) -> None:
+        self._act_on_agent(AgentActions.hand_over)
+
     def action_show_terminal(self) -> None:
         self._act_on_agent(AgentActions.show_terminal)
 
