@@ -1105,6 +1105,18 @@ class UnknownRace(GitError):
     code = "unknown_race"
 
 
+class InvalidRoutine(WatchroomError):
+    """A routine cannot be added or run. Values: name, rule."""
+
+    code = "invalid_routine"
+
+
+class UnknownRoutine(WatchroomError):
+    """There is no routine of this name. Values: name, known."""
+
+    code = "unknown_routine"
+
+
 class NoFreePorts(WatchroomError):
     """There is no block of so many free ports. Values: count, first (the lowest port)."""
 

@@ -26,6 +26,7 @@ from watchroom.features.people import tools as config
 from watchroom.features.races import tools as races
 from watchroom.features.requests import tools as requests
 from watchroom.features.reverts import tools as reverts
+from watchroom.features.routines import tools as routines
 from watchroom.features.sessions import tools as sessions
 from watchroom.features.tasks import member_tools as agents
 from watchroom.features.tasks import tools as tasks
@@ -59,6 +60,7 @@ _CORE: Final = (
     reverts.TOOLS,
     trees.TOOLS,
     races.TOOLS,
+    routines.TOOLS,
 )
 
 

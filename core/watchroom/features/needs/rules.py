@@ -9,6 +9,7 @@ from typing import Final, Literal, TypeAlias, get_args
 from watchroom.errors import ConfigInvalid
 from watchroom.features.files.rows import SHARED_FILE_ZONE
 from watchroom.features.handoffs.rows import HANDOFF_NEED, HandoffNeed
+from watchroom.features.people.rules import STOP_ROUTINE
 from watchroom.features.trees.rows import PREDICT, TREE, read_prediction
 from watchroom.kernel.rules.conflicts import NOT_A_FILE, checkout_of
 from watchroom.kernel.zones import DELIVERED, SHARED
@@ -69,6 +70,7 @@ TRIPWIRES: Final = frozenset({"agent_cannot_answer", "keys_not_typed"})
 """The errors of decisions that somebody else attempted under a person's name."""
 _OPENED_BY_SYSTEM: Final[Mapping[str, NeedKind]] = {
     LOST: "lost",
+    STOP_ROUTINE: "budget",
     BUDGET_WARNING: "budget",
     PAUSE: "breaker",
     PEOPLE_LOST: "forged",
