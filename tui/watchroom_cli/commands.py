@@ -23,6 +23,7 @@ COMMANDS: Final = (
     Command("init", "start"),
     Command("task", "start"),
     Command("run", "start"),
+    Command("routine", "start"),
     Command("resume", "start"),
     Command("demo", "start"),
     Command("completion", "start"),

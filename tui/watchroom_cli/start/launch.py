@@ -47,7 +47,7 @@ def run_client(args: Namespace, texts: Catalogue) -> int:
     program = find_program(support, texts)
     tree, given = _take_tree(args.arguments, texts)
     if not support.starts_session(given):
-        return _become(program, Launch(tuple(given), {}, {}))
+        return run_as(program, Launch(tuple(given), {}, {}))
     start = find_start(os.getcwd())
     if start is None:
         raise WrongUsage(texts("cli.launch.no_repository"))
@@ -72,7 +72,7 @@ def run_client(args: Namespace, texts: Catalogue) -> int:
     if f"cli.launch.next_{name}" in texts:
         print(texts(f"cli.launch.next_{name}"), file=sys.stderr)
     start_service_if_possible(root, texts)
-    return _become(program, launch)
+    return run_as(program, launch)
 
 
 def find_program(support: LaunchSupport, texts: Catalogue) -> str:
@@ -164,7 +164,7 @@ def _start_service(root: str) -> None:
         connection.sendall(client_program.request("GET", "/use", [("root", root)]))
 
 
-def _become(program: str, launch: Launch) -> NoReturn:
+def run_as(program: str, launch: Launch) -> NoReturn:
     """Replace this process with ``program``, with the default handler of SIGPIPE."""
     sys.stdout.flush()
     sys.stderr.flush()

@@ -8,7 +8,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -54,6 +54,7 @@ class Service:
       its own
     - ``on_open``: called in a thread with each workspace that was opened
     - ``on_serve``: called once the service can be reached
+    - ``program``: the command line that starts Watchroom, for the runs of routines; empty to start none
     - ``idle_seconds``: seconds without a client after which the service ends
     """
 
@@ -64,13 +65,14 @@ class Service:
         on_open: Callable[[Workspace], object],
         on_serve: Callable[[], None] = lambda: None,
         *,
+        program: Sequence[str] = (),
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         self._platform = platform
         self._version = version
         self._on_serve = on_serve
         self._idle_seconds = idle_seconds
-        self._workspaces = ServedWorkspaces(on_open)
+        self._workspaces = ServedWorkspaces(on_open, program)
         self._connections: set[asyncio.Task[None]] = set()
         self._stopping = asyncio.Event()
         self._began = self._used = time.monotonic()
