@@ -174,13 +174,15 @@ def _read_amount(text: str, texts: Catalogue) -> _Amount:
 
 
 def _read_date(text: str, texts: Catalogue) -> int:
-    """Return the end of the day ``text``, in seconds since the epoch."""
+    """Return the end of the day ``text``, or the end of an interval from now, in seconds since the epoch."""
+    now = int(datetime.now().astimezone().timestamp())
+    if (interval := parse_interval(text)) is not None:
+        return now + interval
     try:
         day = datetime.strptime(text, "%Y-%m-%d")
         end = int((day + timedelta(days=1)).astimezone().timestamp())
     except (ValueError, OverflowError):
         end = 0
-    now = int(datetime.now().astimezone().timestamp())
     if not now < end <= now + MAX_DAYS * 86_400:
         raise WrongUsage(texts("cli.routine.no_date", given=sanitize(text)))
     return end

@@ -166,7 +166,7 @@ class RoutineRunner:
         self._stop_if_used(routines.find(routine.name))
 
     def _prepare(self, routine: Routine) -> _Start:
-        """Return what starts a run. Add the working tree if it is missing. Raise `WatchroomError`, OSError."""
+        """Return what starts a run. Add a missing working tree. Raise `WatchroomError`, OSError."""
         plan, root = routine.plan, self._workspace.root
         environment = {**os.environ, "PWD": plan.folder}
         if plan.model:
