@@ -23,6 +23,8 @@ from watchroom.features.routines.rules import Trigger
 from watchroom.features.routines.service import read_state
 from watchroom.kernel.call_context import CallContext
 from watchroom.model import SYSTEM, Json, Note, Write
+from watchroom_tui.formatters.need_texts import need_sentence
+from watchroom_tui.presentation.localization import load_texts
 
 PROGRAM: Final = (sys.executable, routine_program.__file__)
 DANA: Final = CallContext("human:dana")
@@ -206,6 +208,7 @@ def test_a_used_up_budget_ends_it_with_one_need(
     assert (world.states(), world.routine.stopped, len(world.ran)) == (["budget"], reason, 1)
     needs = read_model(world.workspace.journal, world.workspace.journal.last_seq()).needs
     assert [(need.kind, need.row.path) for need in needs] == [("budget", "routine/nightly")]
+    assert need_sentence(needs[0], load_texts("en")).startswith("the routine nightly has ended: ")
 
 
 def test_the_budget_of_a_run_ends_only_that_run(world: World) -> None:
@@ -274,6 +277,23 @@ def test_what_an_agent_writes_itself_runs_nothing(world: World) -> None:
     )
     answer = world.workspace.tools("alice").dispatch_tool_call("stop_routine", {"routine": "forged"})
     assert answer["error"] == "permission_denied"
+    world.look(HOUR)
+    assert (world.workspace.routines.list(), world.ran) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"trigger": Trigger("every", 0)},
+        {"trigger": Trigger("daily", at="07:00", zone="../../etc/passwd")},
+        {"trigger": Trigger("daily", at="7", zone="UTC")},
+        {"until": 2**62},
+    ],
+)
+def test_a_row_that_no_tool_writes_is_no_routine(world: World, changes: dict[str, Any]) -> None:
+    plan = make_plan(world.workspace, folder=str(world.folder), **changes)
+    draft = Write("human:dana", "add_routine", "workspace", "routine/odd", "Go.", detail=plan.detail)
+    world.workspace.journal.append([draft])
     world.look(HOUR)
     assert (world.workspace.routines.list(), world.ran) == ([], [])
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from watchroom.features.overview.model import Need
+from watchroom.features.routines.rows import STOP_ROUTINE, read_reason
 from watchroom.features.sessions.view import RequestView
 from watchroom.features.trees.rows import INTO, read_prediction, side_of
 from watchroom.kernel.rules.conflicts import NOT_A_FILE
@@ -122,6 +123,8 @@ def _variant(need: Need) -> str:
         return "config" if row.error == "config_invalid" else "unsigned"
     if need.kind == "lost" and need.hint:
         return "lost_resumable"
+    if need.kind == "budget" and row.tool == STOP_ROUTINE:
+        return "routine_unpriced" if read_reason(row) == "unpriced" else "routine_budget"
     if need.kind == "outside":
         return _edit_variant(need)
     if need.kind == "conflict" and row.tool == REVERT_WORK:

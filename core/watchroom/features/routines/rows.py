@@ -140,7 +140,8 @@ def read_begin(row: Row) -> RunBegin:
     """Return the record of ``row``, a note with the tool `BEGIN_RUN`."""
     detail = row.detail
     folder, seen = get_text(detail, "folder"), get_text(detail, "seen")
-    return RunBegin(get_int(detail, "slot") or row.time, folder, seen, get_count(detail, "asked"))
+    slot = min(get_count(detail, "slot"), row.time) or row.time
+    return RunBegin(slot, folder, seen, get_count(detail, "asked"))
 
 
 def read_end(row: Row) -> RunEnd:

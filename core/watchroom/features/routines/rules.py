@@ -67,6 +67,19 @@ def is_clock(text: str) -> bool:
     return _CLOCK.fullmatch(text) is not None
 
 
+def is_valid(trigger: Trigger) -> bool:
+    """Return whether ``trigger`` is complete, and its interval and time zone exist."""
+    if trigger.kind == "every":
+        return MIN_SECONDS <= trigger.seconds <= MAX_DAYS * 86_400
+    if trigger.kind != "daily":
+        return bool(trigger.target)
+    try:
+        ZoneInfo(trigger.zone)
+    except (ValueError, OSError, KeyError):
+        return False
+    return is_clock(trigger.at)
+
+
 def next_slot(trigger: Trigger, added: int, after: int) -> int:
     """Return the first time after ``after`` at which a routine with a timed ``trigger`` is due.
 

@@ -36,7 +36,7 @@ from watchroom.features.routines.rows import (
     read_plan,
     read_reason,
 )
-from watchroom.features.routines.rules import MAX_DAYS, MIN_SECONDS, SECOND, Due, Trigger, is_clock
+from watchroom.features.routines.rules import MAX_DAYS, SECOND, Due, Trigger, is_valid
 from watchroom.features.trees.git_process import run_git
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.rules.details import get_count, get_int, get_text
@@ -108,7 +108,7 @@ class Routines:
             "routine_budget": 0 < plan.budget <= plan.total <= _MAX_AMOUNT,
             "routine_until": now < plan.until <= now + MAX_DAYS * 86_400 * SECOND,
             "routine_timeout": 0 < plan.timeout <= 86_400,
-            "routine_trigger": _is_valid(trigger),
+            "routine_trigger": is_valid(trigger),
         }
         for rule, is_kept in rules.items():
             if not is_kept:
@@ -211,6 +211,10 @@ class Routines:
         added = next((row for row in reversed(versions) if row.tool == ADD_ROUTINE), None)
         if added is None:
             return None
+        plan = read_plan(added)
+        if not is_valid(plan.trigger) or plan.until > added.time + (MAX_DAYS + 1) * 86_400 * SECOND:
+            # No tool has written this.
+            return None
         stop = next((row for row in versions if row.tool == STOP_ROUTINE and row.seq > added.seq), None)
         runs = self._read_runs(path, added.seq)
         taken = max((run.begin.asked for run in runs), default=0)
@@ -219,11 +223,11 @@ class Routines:
         return Routine(
             path.removeprefix(ROUTINE_PREFIX),
             journal.content(added.seq) or "",
-            read_plan(added),
+            plan,
             added,
             runs,
             sum(get_count(row.detail, "count") for row in missed),
-            max((get_int(row.detail, "slot") or 0 for row in missed), default=0),
+            max((min(get_count(row.detail, "slot"), row.time) for row in missed), default=0),
             read_reason(stop) if stop is not None else None,
             asked if asked > max(taken, added.version or 0) else 0,
             journal.is_claimed(_claim_key(path.removeprefix(ROUTINE_PREFIX))),
@@ -257,14 +261,6 @@ def read_state(trigger: Trigger, folder: str) -> str:
     except OSError:
         return ""
     return digest.hexdigest()
-
-
-def _is_valid(trigger: Trigger) -> bool:
-    if trigger.kind == "every":
-        return MIN_SECONDS <= trigger.seconds <= MAX_DAYS * 86_400
-    if trigger.kind == "daily":
-        return is_clock(trigger.at) and bool(trigger.zone)
-    return bool(trigger.target)
 
 
 def _claim_key(name: str) -> str:
