@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pytest
 from clock import HOUR, JumpingClock
 from routines import routine_program
 from routines.plans import make_plan
+from runtime.scripted import until
 from service_process import PATIENCE
 from trees.git_repository import Repository
 from watchroom import Agent, Workspace
@@ -23,6 +25,7 @@ from watchroom.features.routines.rules import Trigger
 from watchroom.features.routines.service import read_state
 from watchroom.kernel.call_context import CallContext
 from watchroom.model import SYSTEM, Json, Note, Write
+from watchroom.serving.service.workspaces import ServedWorkspaces
 from watchroom_tui.formatters.need_texts import need_sentence
 from watchroom_tui.presentation.localization import load_texts
 
@@ -296,6 +299,25 @@ def test_a_row_that_no_tool_writes_is_no_routine(world: World, changes: dict[str
     world.workspace.journal.append([draft])
     world.look(HOUR)
     assert (world.workspace.routines.list(), world.ran) == ([], [])
+
+
+async def test_the_service_keeps_a_workspace_with_an_active_routine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(routine_run, "CHECK_SECONDS", 0.1)
+    Workspace.open(tmp_path / "team").close()
+    served = ServedWorkspaces(lambda workspace: None, PROGRAM)
+    open_one = await served.get(str(tmp_path / "team"))
+    routines = open_one.workspace.routines
+    routines.add(DANA, "nightly", "Do it.", make_plan(open_one.workspace, folder=str(tmp_path)))
+    await until(lambda: open_one.is_used)
+    await asyncio.sleep(0.2)
+    await served.close_unused(0.2)
+    assert (served.all, open_one.has_clients) == ([open_one], False)
+    routines.stop(DANA, "nightly")
+    await until(lambda: not open_one.is_used)
+    await served.close_unused(0)
+    assert served.all == []
 
 
 def test_missed_runs_have_a_row(world: World) -> None:
