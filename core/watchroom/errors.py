@@ -1146,6 +1146,18 @@ class InvalidHandOver(WatchroomError):
     code = "invalid_hand_over"
 
 
+class InvalidRoutine(WatchroomError):
+    """A routine cannot be added or run. Values: name, rule."""
+
+    code = "invalid_routine"
+
+
+class UnknownRoutine(WatchroomError):
+    """There is no routine of this name. Values: name, known."""
+
+    code = "unknown_routine"
+
+
 class NoFreePorts(WatchroomError):
     """No block of ``count`` consecutive ports is free. Values: count, first (the lowest port)."""
 

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from watchroom.features.documents.service import Documents
     from watchroom.features.people.tokens import Tokens
     from watchroom.features.races.service import Races
+    from watchroom.features.routines.service import Routines
     from watchroom.features.sessions.runtime.sessions import Sessions
     from watchroom.features.tasks.commands import Commands
     from watchroom.features.trees.calls import TreeCalls
@@ -526,6 +527,11 @@ class Workspace:
     def own_trees(self) -> OwnTrees:
         """Adds, lists and removes working trees."""
         return self._services.own_trees
+
+    @property
+    def routines(self) -> Routines:
+        """Starts agents regularly, or when a file or a git ref changes."""
+        return self._services.routines
 
     @property
     def races(self) -> Races:

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from calls import ok
 from people.conftest import CALL, EVE, STRANGER, person
+from routines.plans import make_plan
 from watchroom import Workspace
 from watchroom.errors import ConflictSettled
 from watchroom.features.config.rows import SETTINGS_PATH, SETTINGS_ZONE
@@ -319,6 +320,42 @@ def _end_task(workspace: Workspace) -> Attempt:
     )
 
 
+def _routine(workspace: Workspace) -> Attempt:
+    plan = make_plan(workspace)
+    return Attempt(
+        lambda actor, tool: Write(
+            actor, tool, "workspace", "routine/nightly", "Go.", expected=0, detail=plan.detail
+        ),
+        lambda: bool(workspace.routines.list()),
+        None,
+    )
+
+
+def _add_routine(workspace: Workspace) -> None:
+    signer = workspace.signing.signer
+    workspace.signing.signer = EVE if workspace.people.current().is_closed else None
+    workspace.routines.add(CallContext("human:eve"), "nightly", "Go.", make_plan(workspace))
+    workspace.signing.signer = signer
+
+
+def _run_routine(workspace: Workspace) -> Attempt:
+    _add_routine(workspace)
+    return Attempt(
+        lambda actor, tool: Write(actor, tool, "workspace", "routine/nightly", "", expected=1),
+        lambda: workspace.routines.find("nightly").asked > 0,
+        None,
+    )
+
+
+def _stop_routine(workspace: Workspace) -> Attempt:
+    _add_routine(workspace)
+    return Attempt(
+        lambda actor, tool: Write(actor, tool, "workspace", "routine/nightly", "", expected=1),
+        lambda: workspace.routines.find("nightly").stopped is not None,
+        None,
+    )
+
+
 ATTEMPTS: Final[dict[str, Callable[[Workspace], Attempt]]] = {
     "answer a request": _answer,
     "withdraw a request": _withdraw,
@@ -338,5 +375,8 @@ ATTEMPTS: Final[dict[str, Callable[[Workspace], Attempt]]] = {
     "pause an agent": _pause,
     "say something to an agent": _say,
     "mark a need as seen": _look,
+    "add a routine": _routine,
+    "run a routine": _run_routine,
+    "stop a routine": _stop_routine,
     "end a task as done": _end_task,
 }

@@ -70,6 +70,9 @@ IN_REPOSITORY: Final = (
     "watchroom race",
     "watchroom hand-over",
     "watchroom fork-session",
+    "watchroom routine",
+    'watchroom task "Update the dependencies."',
+    'watchroom task "Check the change."',
 )
 """Commands that run in a git repository in which agents have worked."""
 IN_COPY: Final = (
@@ -105,6 +108,9 @@ REFUSED: Final = {
     "watchroom person add team/ bot": "there is no such key file",
     "watchroom person revoke": "nobody is enrolled",
     "watchroom traces team/ --endpoint URL": "URL is no address",
+    "watchroom routine show": "the repository has no routine",
+    "watchroom routine run-now": "the repository has no routine",
+    "watchroom routine stop": "the repository has no routine",
     "watchroom race show": "the repository has no race",
     "watchroom race pick": "the repository has no race",
     "watchroom tree remove": "the repository has no such tree",
@@ -245,7 +251,8 @@ def test_a_documented_command_works_or_says_what_it_needs(
     if command in BEFORE:
         assert place.run(BEFORE[command]).returncode == 0
     is_refused = "postgresql://" in command or any(part in command for part in REFUSED)
-    if f"{command}\n".startswith(DASHBOARD) and not is_refused:
+    is_routine = any(part in command for part in (" --every ", " --on "))
+    if f"{command}\n".startswith(DASHBOARD) and not (is_refused or is_routine):
         opens_the_dashboard(place, command, folder)
     elif command.startswith(ENDLESS):
         runs_until_interrupted(place, command)

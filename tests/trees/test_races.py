@@ -22,7 +22,7 @@ from trees import race_client
 from trees.git_repository import Repository
 from watchroom import Workspace
 from watchroom.agents.clients.configuration import AGENT_VARIABLE
-from watchroom.agents.clients.race_run import MAX_LOG_BYTES
+from watchroom.agents.clients.kept_client import MAX_LOG_BYTES
 from watchroom.features.config.rows import Agent
 from watchroom.features.races.reads import RaceReader
 from watchroom.features.races.rows import BEGIN_RACE, END_RACE, PICK_RACE

@@ -26,6 +26,7 @@ COMMANDS: Final = (
     Command("task", "start"),
     Command("run", "start"),
     Command("resume", "start"),
+    Command("routine", "start"),
     Command("demo", "start"),
     Command("completion", "start"),
     Command("man", "start", "completion"),

@@ -24,6 +24,7 @@ from watchroom.features.policy.service import Grants, WorkspacePolicy
 from watchroom.features.requests.service import Requests
 from watchroom.features.reverts.service import Reverts
 from watchroom.features.reverts.withdrawals import make_withdrawals
+from watchroom.features.routines.service import Routines
 from watchroom.features.sessions.messages import Messages
 from watchroom.features.sessions.service import SessionRecords
 from watchroom.features.sessions.stops import StoppedAgents
@@ -105,6 +106,7 @@ class Services:
         self.messages = Messages(store, self.session_zone)
         self.stops = StoppedAgents(store, self.session_zone)
         self.tasks = Tasks(store, root, self.people)
+        self.routines = Routines(store, self.people)
         self.members = Members(store, self.tasks, register)
         self.task_files = TaskFiles(store, self.tasks)
         self.trees = Trees(store, root, platform, is_kept_elsewhere)

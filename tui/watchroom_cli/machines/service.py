@@ -22,7 +22,7 @@ from watchroom.texts import Catalogue, Language
 from watchroom_tui.formatters.columns import size
 from watchroom_tui.presentation.sanitize import sanitize
 
-from watchroom_cli.command import collector_paused, print_json
+from watchroom_cli.command import collector_paused, own_program, print_json
 
 _ACTIONS: Final = ("status", "stop", "run")
 _LOG_BYTES: Final = 1_000_000
@@ -72,8 +72,9 @@ def _run(language: Language, texts: Catalogue) -> int:
     deliver = partial(deliver_later, language=language)
 
     async def serve() -> bool:
+        ready = partial(_leave_output, texts)
         service = Service(
-            detect_platform(), __version__, deliver, describe_status, partial(_leave_output, texts)
+            detect_platform(), __version__, deliver, describe_status, ready, program=own_program()
         )
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, service.stop)

@@ -26,10 +26,10 @@ from watchroom_tui.presentation.usage import WrongUsage
 
 from watchroom_cli.acting_person import name_of_this_person, refuse_agents
 from watchroom_cli.start.launch import (
-    become,
     build_client,
     find_program,
     find_same_folder,
+    run_as,
     start_service_if_possible,
 )
 from watchroom_cli.start.own_tree import (
@@ -84,7 +84,7 @@ def run_fork_session(args: Namespace, texts: Catalogue) -> int:
     print(texts("cli.fork_session.done", row=source.last.seq, **values), file=sys.stderr)
     start_service_if_possible(workspace.root, texts)
     environment = {**launch.environment, **added.tree.variables, "PWD": os.getcwd()}
-    return become(program, launch._replace(environment=environment))
+    return run_as(program, launch._replace(environment=environment))
 
 
 def _find_source(workspace: Workspace, agent: str, texts: Catalogue) -> _Source:

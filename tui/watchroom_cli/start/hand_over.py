@@ -31,7 +31,7 @@ from watchroom_tui.services.person_calls import PersonCall, write_message
 
 from watchroom_cli.acting_person import act_as_person, name_of_this_person, refuse_agents
 from watchroom_cli.command import print_json
-from watchroom_cli.start.launch import become, build_client, find_program, start_service_if_possible
+from watchroom_cli.start.launch import build_client, find_program, run_as, start_service_if_possible
 from watchroom_cli.start.repository import find_start
 
 
@@ -69,7 +69,7 @@ def run_hand_over(args: Namespace, texts: Catalogue) -> int:
     values = {"title": LAUNCHED_CLIENTS[args.start].title, "folder": sanitize(os.getcwd())}
     print(texts("cli.launch.supervised", root=sanitize(start.root), **values), file=sys.stderr)
     start_service_if_possible(start.root, texts)
-    return become(program, launch._replace(environment={**launch.environment, "PWD": os.getcwd()}))
+    return run_as(program, launch._replace(environment={**launch.environment, "PWD": os.getcwd()}))
 
 
 def _hand_over(workspace: Workspace, args: Namespace, texts: Catalogue) -> tuple[int, Launch | None, str]:

@@ -48,7 +48,7 @@ def run_client(args: Namespace, texts: Catalogue) -> int:
     program = find_program(support, texts)
     tree, given = _take_tree(args.arguments, texts)
     if not support.starts_session(given):
-        return become(program, Launch(tuple(given), {}, {}))
+        return run_as(program, Launch(tuple(given), {}, {}))
     start = find_start(os.getcwd())
     if start is None:
         raise WrongUsage(texts("cli.launch.no_repository"))
@@ -73,7 +73,7 @@ def run_client(args: Namespace, texts: Catalogue) -> int:
     if f"cli.launch.next_{name}" in texts:
         print(texts(f"cli.launch.next_{name}"), file=sys.stderr)
     start_service_if_possible(root, texts)
-    return become(program, launch)
+    return run_as(program, launch)
 
 
 def find_program(support: LaunchSupport, texts: Catalogue) -> str:
@@ -178,7 +178,7 @@ def _start_service(root: str) -> None:
         connection.sendall(client_program.request("GET", "/use", [("root", root)]))
 
 
-def become(program: str, launch: Launch) -> NoReturn:
+def run_as(program: str, launch: Launch) -> NoReturn:
     """Replace this process with ``program``, with the default handler of SIGPIPE."""
     sys.stdout.flush()
     sys.stderr.flush()

@@ -25,6 +25,7 @@ from watchroom_cli.acting_person import name_of_this_person
 from watchroom_cli.command import add_utc_argument, collector_paused, print_json
 from watchroom_cli.publication import deliver_later
 from watchroom_cli.start.dashboard import is_foreign, run_dashboard
+from watchroom_cli.start.routine import SCHEDULE_OPTIONS, add_routine, declare_schedule
 
 if TYPE_CHECKING:
     from watchroom.agents.society import Society, SocietyThread
@@ -55,6 +56,7 @@ def declare_task(parser: ArgumentParser, texts: Catalogue) -> None:
     without = parser.add_mutually_exclusive_group()
     without.add_argument("--headless", action="store_true", help=texts("cli.task.headless"))
     without.add_argument("--background", action="store_true", help=texts("cli.task.background"))
+    declare_schedule(parser, texts)
     parser.add_argument("--as", dest="person", metavar="NAME", help=texts("cli.argument.as"))
     parser.add_argument("--language", choices=LANGUAGES, help=texts("cli.argument.language"))
     parser.add_argument("--alerts", choices=MODES, default="bell", help=texts("cli.argument.alerts"))
@@ -63,6 +65,10 @@ def declare_task(parser: ArgumentParser, texts: Catalogue) -> None:
 
 def run_task(args: Namespace, texts: Catalogue) -> int:
     """Run a new task with the given text until it ends. Run the open tasks if no text is given."""
+    if args.every is not None or args.on is not None:
+        return add_routine(args, lambda: _team_folder(args, texts), texts)
+    if any(getattr(args, each) for each in SCHEDULE_OPTIONS):
+        raise WrongUsage(texts("cli.routine.when"))
     root = _team_folder(args, texts)
     text = sys.stdin.read() if args.text == "-" else args.text
     limits = _check_arguments(args, root, text, texts)

@@ -8,6 +8,7 @@ from typing import Final
 
 from watchroom.features.checks.rows import read_end
 from watchroom.features.overview.model import Need
+from watchroom.features.routines.rows import STOP_ROUTINE, read_reason
 from watchroom.features.sessions.rows import parking_of
 from watchroom.features.sessions.view import RequestView
 from watchroom.features.trees.rows import INTO, read_prediction, side_of
@@ -129,6 +130,8 @@ def _variant(need: Need) -> str:
         return "lost_resumable"
     if need.kind == "parked":
         return _parking_variant(row)
+    if need.kind == "budget" and row.tool == STOP_ROUTINE:
+        return "routine_unpriced" if read_reason(row) == "unpriced" else "routine_budget"
     if need.kind == "outside":
         return _edit_variant(need)
     if need.kind == "conflict" and row.tool == REVERT_WORK:

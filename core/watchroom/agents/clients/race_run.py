@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from watchroom.agents.clients import client_keeper
-from watchroom.agents.clients.client_traces import SeenDescendants
-from watchroom.agents.clients.processes import ClientProcess
+from watchroom.agents.clients.kept_client import LOOK_SECONDS, KeptClient
 from watchroom.errors import GitError
 from watchroom.features.races.reads import RaceEntry, RaceReader
 from watchroom.features.races.rows import ChangeCounts, FinishState
@@ -23,14 +18,7 @@ from watchroom.kernel.checkout.layout import CONTROL
 if TYPE_CHECKING:
     from watchroom.workspace import Workspace
 
-MAX_LOG_BYTES: Final = 1024 * 1024
-"""Maximum size of the log of a client's output."""
 _FOLDER: Final = "races"
-_END_SECONDS: Final = 5.0
-"""Seconds that a client has to end after SIGTERM."""
-_LEFT_SECONDS: Final = 1.0
-"""Seconds that programs of a client have to end after SIGTERM."""
-_LOOK_SECONDS: Final = 0.2
 _OBSERVE_SECONDS: Final = 5.0
 """Seconds between two observations of an agent. Each can start git."""
 
@@ -108,7 +96,7 @@ class RaceRun:
         while sum(run.look() for run in self._runs):
             self._observe_next()
             self._report()
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(LOOK_SECONDS)
         self._report()
 
     def _report(self) -> None:
@@ -130,10 +118,9 @@ class _Run:
         self._workspace = workspace
         self._call = call
         self._start = start
-        self._keeper: subprocess.Popen[bytes] | None = None
+        self._client: KeptClient | None = None
         self._began = 0.0
         self._cause: FinishState | None = None
-        self._seen: SeenDescendants | None = None
         self._state: FinishState | None = None
         self._seconds = 0.0
         self._changes: ChangeCounts | None = None
@@ -142,7 +129,7 @@ class _Run:
 
     @property
     def is_running(self) -> bool:
-        return self._keeper is not None and self._state is None
+        return self._client is not None and self._state is None
 
     @property
     def progress(self) -> RaceProgress:
@@ -151,40 +138,24 @@ class _Run:
         return RaceProgress(self._start.entry, self._state, seconds, self._changes, is_waiting)
 
     def start(self) -> None:
-        log = log_path(self._workspace.root, self._start.entry)
-        os.makedirs(os.path.dirname(log), mode=0o700, exist_ok=True)
-        words = (log, str(MAX_LOG_BYTES), str(_END_SECONDS), *self._start.command)
+        start = self._start
+        log = log_path(self._workspace.root, start.entry)
         self._began = self.observed = time.monotonic()
-        # In its own session, so that ctrl+c at the terminal does not reach the client before `stop`.
-        self._keeper = subprocess.Popen(
-            [sys.executable, "-I", "-S", client_keeper.__file__, *words],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd=self._start.folder,
-            env=self._start.environment,
-            start_new_session=True,
-        )
+        platform = self._workspace.platform
+        self._client = KeptClient(platform, log, start.command, start.environment, start.folder)
 
     def stop(self, cause: FinishState) -> None:
-        """Ask the client's keeper to end the client. A second call does nothing."""
-        if self._cause is not None or self._keeper is None or self._keeper.poll() is not None:
-            return
-        self._cause = cause
-        platform = self._workspace.platform
-        for pid in platform.children(self._keeper.pid):
-            self._seen = SeenDescendants(ClientProcess(pid, platform.process_start(pid), platform))
-            self._seen.look()
-        if self._keeper.stdin is not None:
-            self._keeper.stdin.close()
+        """Have the client end. A second call does nothing."""
+        if self._cause is None and self._client is not None and self._client.stop():
+            self._cause = cause
 
     def look(self) -> bool:
         """Return whether the client runs. Record its end."""
-        if self._keeper is None or self._state is not None:
+        if self._client is None or self._state is not None:
             return False
-        status = self._keeper.poll()
+        status = self._client.poll()
         if status is not None:
-            self._end(status)
+            self._end(self._client, status)
             return False
         if time.monotonic() - self._began > self._start.entry.entrant.timeout:
             self.stop("timeout")
@@ -199,24 +170,9 @@ class _Run:
                 self._changes = self._workspace.races.measure(self._start.entry)
         self.observed = time.monotonic()
 
-    def _end(self, status: int) -> None:
+    def _end(self, client: KeptClient, status: int) -> None:
         self._seconds = time.monotonic() - self._began
-        if self._keeper is not None and self._keeper.stdin is not None:
-            self._keeper.stdin.close()
-        self._end_left()
+        client.close()
         state = self._cause or ("done" if status == 0 else "failed")
         done = self._workspace.races.finish(self._call, self._start.entry, state, abs(status), self._seconds)
         self._state, self._changes = state, done.changes
-
-    def _end_left(self) -> None:
-        """End the programs of a client that was stopped. Clients start them in groups of their own."""
-        if self._seen is None:
-            return
-        platform = self._workspace.platform
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            deadline = time.monotonic() + _LEFT_SECONDS
-            for pid, started in self._seen.left():
-                with suppress(PermissionError):
-                    platform.send_signal(pid, started, number)
-            while self._seen.left() and time.monotonic() < deadline:
-                time.sleep(_LOOK_SECONDS)

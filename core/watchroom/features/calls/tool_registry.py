@@ -27,6 +27,7 @@ from watchroom.features.policy import tools as grants
 from watchroom.features.races import tools as races
 from watchroom.features.requests import tools as requests
 from watchroom.features.reverts import tools as reverts
+from watchroom.features.routines import tools as routines
 from watchroom.features.sessions import tools as sessions
 from watchroom.features.tasks import member_tools as agents
 from watchroom.features.tasks import tools as tasks
@@ -61,6 +62,7 @@ _CORE: Final = (
     reverts.TOOLS,
     trees.TOOLS,
     races.TOOLS,
+    routines.TOOLS,
 )
 
 

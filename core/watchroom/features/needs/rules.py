@@ -11,6 +11,7 @@ from watchroom.features.budgets.rows import is_subagent_step
 from watchroom.features.checks.rows import is_check, is_unproven
 from watchroom.features.files.rows import SHARED_FILE_ZONE
 from watchroom.features.handoffs.rows import HANDOFF_NEED, HandoffNeed
+from watchroom.features.people.rules import STOP_ROUTINE
 from watchroom.features.sessions.rows import parking_of
 from watchroom.features.trees.rows import PREDICT, TREE, read_prediction
 from watchroom.kernel.rules.conflicts import NOT_A_FILE, checkout_of
@@ -85,6 +86,7 @@ TRIPWIRES: Final = frozenset({"agent_cannot_answer", "keys_not_typed"})
 """The errors of decisions that somebody else attempted under a person's name."""
 _OPENED_BY_SYSTEM: Final[Mapping[str, NeedKind]] = {
     LOST: "lost",
+    STOP_ROUTINE: "budget",
     BUDGET_WARNING: "budget",
     PAUSE: "breaker",
     PEOPLE_LOST: "forged",

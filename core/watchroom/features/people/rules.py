@@ -1,8 +1,8 @@
 """Which rows change protected state, and who can make them. Pure.
 
 Only people can change protected state: answers to requests, settings, enrolments, tokens, settled conflicts,
-resumed agents, budgets, ends of tasks, and seen needs. The effect of a row follows from its zone, path,
-version and detail. Its tool and actor do not determine the effect, because anyone who can write to the
+resumed agents, budgets, ends of tasks, seen needs, and routines. The effect of a row follows from its zone,
+path, version and detail. Its tool and actor do not determine the effect, because anyone who can write to the
 journal can choose them. Every reader of protected state first calls
 `watchroom.features.people.decisions.find_flaw`, which applies these rules.
 """
@@ -64,6 +64,9 @@ Effect: TypeAlias = Literal[
     "release",
     "end_task",
     "seen",
+    "routine",
+    "run_routine",
+    "stop_routine",
     "identify",
     "check",
 ]
@@ -80,6 +83,11 @@ REVOKE_PERSON: Final = "revoke_person"
 SIGN_SETTINGS: Final = "sign_settings"
 MAKE_TOKEN: Final = "make_token"  # noqa: S105
 REVOKE_TOKEN: Final = "revoke_token"  # noqa: S105
+ADD_ROUTINE: Final = "add_routine"
+RUN_ROUTINE: Final = "run_routine"
+STOP_ROUTINE: Final = "stop_routine"
+ROUTINE_PREFIX: Final = "routine/"
+"""The prefix of the paths in the zone ``workspace`` whose versions add, run and stop routines."""
 STOPPED_PATH: Final = "stopped"
 """The path in the zone ``workspace`` whose versions list the stopped agents."""
 ID_PATH: Final = "id"
@@ -147,6 +155,11 @@ EFFECT_RULES: Final[Mapping[Effect, EffectRule]] = {
     # Any second version ends a task. This rule decides whether the task ends as done.
     "end_task": EffectRule(frozenset({END_TASK}), frozenset({"human", "agent", "system"}), is_signed=True),
     "seen": _decision(SEEN),
+    "routine": _decision(ADD_ROUTINE),
+    "run_routine": _decision(RUN_ROUTINE),
+    "stop_routine": EffectRule(
+        frozenset({STOP_ROUTINE}), frozenset({"human", "system"}), is_restricting=True
+    ),
     "identify": EffectRule(frozenset({IDENTIFY}), _ANYONE),
     "check": EffectRule(frozenset({BEGIN_CHECK, END_CHECK}), frozenset({"system"})),
 }
@@ -223,8 +236,8 @@ def _effect_of_version(row: Row, version: int) -> Effect | None:
     if row.zone == "token":
         # Revoking a token only removes a permission.
         return None if row.deleted else "token"
-    if row.zone == "workspace" and row.path in _EFFECTS_OF_PATHS:
-        return "release" if row.tool == RELEASE_AGENTS else _EFFECTS_OF_PATHS[row.path]
+    if row.zone == "workspace" and (found := _effect_of_path(row)) is not None:
+        return found
     if row.zone == "task":
         return "end_task" if version > 1 else None
     if row.zone == "revert":
@@ -237,6 +250,15 @@ def _effect_of_version(row: Row, version: int) -> Effect | None:
     return "edit" if row.zone in SHARED and row.kind == "human" else None
 
 
+def _effect_of_path(row: Row) -> Effect | None:
+    """Return the effect of a version of a path in the zone ``workspace``."""
+    if row.path in _EFFECTS_OF_PATHS:
+        return "release" if row.tool == RELEASE_AGENTS else _EFFECTS_OF_PATHS[row.path]
+    if row.path.startswith(ROUTINE_PREFIX):
+        return _EFFECTS_ON_ROUTINES.get(row.tool, "routine")
+    return None
+
+
 def _names(row: Row, name: str) -> bool:
     """Whether the detail of ``row`` has the field ``name``. For speed, search the text before parsing it."""
     return (name in row.detail_json or "\\u" in row.detail_json) and name in row.detail
@@ -247,4 +269,5 @@ _EFFECTS_OF_ZONES: Final[Mapping[Zone, Effect | None]] = {
     "settings": "settings",
     "config": None,
 }
+_EFFECTS_ON_ROUTINES: Final[Mapping[str, Effect]] = {RUN_ROUTINE: "run_routine", STOP_ROUTINE: "stop_routine"}
 _EFFECTS_OF_PATHS: Final[Mapping[str, Effect]] = {STOPPED_PATH: "stop", ID_PATH: "identify"}

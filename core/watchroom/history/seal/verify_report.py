@@ -37,6 +37,8 @@ DECISIONS: Final[dict[str, set[str]]] = {
     "release": {"release_agents"},
     "end_task": {"end_task"},
     "seen": {"mark_as_seen"},
+    "routine": {"add_routine"},
+    "run_routine": {"run_routine"},
 }
 """For each effect of a row, the tools with which people can cause it."""
 OWNERS: Final = {"person", "settings"}
@@ -164,6 +166,8 @@ def effect_of(fields: dict[str, Any], detail: dict[str, Any]) -> str:
         return "grant" if version == 1 else ""
     if zone == "task":
         return "end_task" if version > 1 and fields["actor"].startswith("human:") else ""
+    if zone == "workspace" and path.startswith("routine/"):
+        return {"run_routine": "run_routine", "stop_routine": ""}.get(tool, "routine")
     if (zone, path, tool) == ("workspace", "stopped", "release_agents"):
         return "release"
     if zone in ("collab", "board") and "resolves" in detail:

@@ -8,7 +8,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -56,6 +56,7 @@ class Service:
     - ``on_open``: called in a thread with each workspace that was opened
     - ``describe``: called in a thread; returns the status line of a workspace in a language
     - ``on_serve``: called once the service can be reached
+    - ``program``: the command line that starts Watchroom, for the runs of routines; empty to start none
     - ``idle_seconds``: seconds without a client after which the service ends
     """
 
@@ -67,6 +68,7 @@ class Service:
         describe: Callable[[Model, str], str],
         on_serve: Callable[[], None] = lambda: None,
         *,
+        program: Sequence[str] = (),
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         self._platform = platform
@@ -74,7 +76,7 @@ class Service:
         self._describe = describe
         self._on_serve = on_serve
         self._idle_seconds = idle_seconds
-        self._workspaces = ServedWorkspaces(on_open)
+        self._workspaces = ServedWorkspaces(on_open, program)
         self._connections: set[asyncio.Task[None]] = set()
         self._stopping = asyncio.Event()
         self._began = self._used = time.monotonic()

@@ -12,6 +12,7 @@ from typing import Final
 
 from watchroom.agents.clients.attendant import Attendant
 from watchroom.agents.clients.processes import ancestors_of, client_above
+from watchroom.agents.clients.routine_run import RoutineRunner
 from watchroom.features.sessions.runtime.threads import run_in_thread
 from watchroom.features.trees.place import find_workspace
 from watchroom.kernel.checkout.layout import CONTROL
@@ -30,11 +31,17 @@ _log = logging.getLogger("watchroom.service")
 
 
 class ServedWorkspace:
-    """An open workspace, and the attendants of its clients. For use on one event loop."""
+    """An open workspace, the attendants of its clients, and its routines. For use on one event loop.
 
-    def __init__(self, workspace: Workspace) -> None:
+    ``program``: the command line that starts Watchroom, for routines; empty to start none.
+    """
+
+    def __init__(self, workspace: Workspace, program: Sequence[str] = ()) -> None:
         self.workspace = workspace
         self.status = StatusReader(workspace)
+        self._routines = RoutineRunner(workspace, program)
+        if program:
+            self._routines.start()
         self._identity = _identify(workspace)
         self.uses = 0
         """The number of connections that need the workspace."""
@@ -51,9 +58,14 @@ class ServedWorkspace:
         return found is not None and found != self._identity
 
     @property
+    def has_clients(self) -> bool:
+        """Whether a connection or a client needs the workspace."""
+        return self.uses > 0 or bool(self.attendants)
+
+    @property
     def is_used(self) -> bool:
-        """Whether a connection, a client or a check needs the workspace."""
-        return self.uses > 0 or bool(self.attendants) or self.checks.is_busy
+        """Whether a connection, a client, a check or a routine needs the workspace."""
+        return self.has_clients or self.checks.is_busy or self._routines.is_active
 
     def is_unused_for(self, seconds: float) -> bool:
         """Return whether the workspace has been unused for ``seconds``."""
@@ -129,6 +141,7 @@ class ServedWorkspace:
             await attendant.close()
         await self.checks.close()
         try:
+            await run_in_thread(self._routines.close)
             await run_in_thread(self.workspace.close)
         except Exception:  # noqa: BLE001  # the service goes on, or ends
             _log.exception("%s could not be closed", self.workspace.root)
@@ -146,11 +159,13 @@ def _identify(workspace: Workspace) -> tuple[int, int] | None:
 class ServedWorkspaces:
     """The workspaces of a service, by their folders. For use on one event loop.
 
-    ``on_open`` is called with each workspace that was opened, in a thread.
+    - ``on_open``: called with each workspace that was opened, in a thread.
+    - ``program``: see `ServedWorkspace`.
     """
 
-    def __init__(self, on_open: Callable[[Workspace], object]) -> None:
+    def __init__(self, on_open: Callable[[Workspace], object], program: Sequence[str] = ()) -> None:
         self._on_open = on_open
+        self._program = program
         self._open: dict[str, ServedWorkspace] = {}
         self._turns: dict[str, tuple[asyncio.Lock, int]] = {}
         """For each place that is being opened or closed, its lock and the number of waiting tasks."""
@@ -208,7 +223,7 @@ class ServedWorkspaces:
         try:
             workspace.keep()
             self._on_open(workspace)
-            return ServedWorkspace(workspace)
+            return ServedWorkspace(workspace, self._program)
         except BaseException:
             workspace.close()
             raise
@@ -220,7 +235,7 @@ class ServedWorkspaces:
             served = self._open.get(place)
             if served is None:
                 return True
-            if served.is_used:
+            if served.has_clients:
                 return False
             del self._open[place]
             await served.close()

@@ -32,6 +32,7 @@ from watchroom_tui.keys.actions import Action, bindings
 from watchroom_tui.screens.tasks.command_pane import CommandPane
 from watchroom_tui.screens.tasks.lists import MemberTree, MessageList, TaskCommandList, TaskFileList, TaskList
 from watchroom_tui.screens.tasks.output_view import OutputView
+from watchroom_tui.screens.tasks.routine_list import RoutineList, RoutinesPane
 from watchroom_tui.screens.tasks.tree_list import TreeList, TreesPane
 from watchroom_tui.services.agent_actions import AgentActions
 from watchroom_tui.services.external_editor import edit_version
@@ -65,6 +66,9 @@ class TasksScreen(BaseScreen):
     def __init__(self) -> None:
         super().__init__()
         self.trees = TreeList(title="pane.trees", empty="empty.trees", id="trees", classes="pane -away")
+        self.routines = RoutineList(
+            title="pane.routines", empty="empty.routines", id="routines", classes="pane -away"
+        )
         self.tasks = TaskList(title="pane.tasks", empty="empty.tasks", id="tasks", classes="pane")
         self.members = MemberTree(title="pane.agents", empty="empty.members", id="members", classes="pane")
         self.files = TaskFileList(title="pane.files", empty="empty.task_files", id="files", classes="pane")
@@ -78,6 +82,7 @@ class TasksScreen(BaseScreen):
         self.output = OutputView(title="pane.output", empty="empty.output", id="output", classes="pane")
         self._command_pane: CommandPane | None = None
         self._trees_pane: TreesPane | None = None
+        self._routines_pane: RoutinesPane | None = None
         self._is_arranged = False
         """Whether trees or tasks have been shown. After that, no pane comes to the front automatically."""
         self._wanted: TaskTarget | None = None
@@ -92,6 +97,7 @@ class TasksScreen(BaseScreen):
             with Container(id="society", classes="group"):
                 with Vertical(id="team", classes="group"):
                     yield self.trees
+                    yield self.routines
                     yield self.tasks
                     yield self.members
                 yield self.messages
@@ -117,6 +123,13 @@ class TasksScreen(BaseScreen):
             self._trees_pane = TreesPane(self, self.trees)
         return self._trees_pane
 
+    @property
+    def routines_pane(self) -> RoutinesPane:
+        """The routines."""
+        if self._routines_pane is None:
+            self._routines_pane = RoutinesPane(self, self.routines)
+        return self._routines_pane
+
     def prepare(self) -> None:
         # `_show_trees` brings the trees to the front in a repository without tasks.
         self._put_in_front(self.tasks)
@@ -127,6 +140,7 @@ class TasksScreen(BaseScreen):
         if self.dashboard.is_live:
             self.command_pane.follow_the_clock()
             self.trees_pane.follow_the_clock()
+            self.routines_pane.follow_the_clock()
 
     @property
     def selected_task(self) -> TaskView | None:
@@ -336,6 +350,8 @@ class TasksScreen(BaseScreen):
             return self.focused is self.trees and self.trees.item is not None
         if action == "end" and self.focused is self.trees:
             return self.trees.item is not None and is_linked(self.trees.item.tree)
+        if action == "end" and self.focused is self.routines:
+            return self.routines_pane.can_stop
         if action == "end" and self.focused is self.tasks:
             return self.selected_task is not None and self.selected_task.ended is None
         if action == "end":
@@ -427,11 +443,14 @@ class TasksScreen(BaseScreen):
         await remove_tree(self.dashboard, tree)
 
     def action_end(self) -> None:
-        """Remove the working tree or end the task if its list has the focus, else end the agent under the
-        cursor."""
+        """Remove the working tree, stop the routine or end the task if its list has the focus, else end the
+        agent under the cursor."""
         if self.focused is self.trees:
             if self.trees.item is not None:
                 self.remove_tree(self.trees.item.tree)
+            return
+        if self.focused is self.routines:
+            self.stop_routine()
             return
         actions, task, item = AgentActions(self.dashboard), self.selected_task, self.members.item
         if task is not None and self.focused is self.tasks:
@@ -443,6 +462,10 @@ class TasksScreen(BaseScreen):
         """Open the file under the cursor in the person's editor."""
         if self.files.item is not None:
             await edit_version(self.dashboard, self.files.item)
+
+    @work(exclusive=True, group="stop-routine")
+    async def stop_routine(self) -> None:
+        await self.routines_pane.stop()
 
     def action_task_detail(self) -> None:
         if self.selected_task is not None:
