@@ -72,6 +72,8 @@ def every_call(agent: str, replica: Json) -> list[tuple[str, dict[str, Json]]]:
     schema: dict[str, Json] = {"t": "rga", "s": "or_set", "n": "pn_counter", "r": "lww_register"}
     board: dict[str, Json] = {"board": "global"}
     return [
+        ("declare_plan", {"paths": ["plan.md"], "intent": "write it"}),
+        ("list_plans", {}),
         ("save_to_my_workspace", {"filename": "a.md", "content": "mine"}),
         ("read_from_workspace", {"agent_id": agent, "filename": "a.md"}),
         ("list_workspace_files", {"agent_id": agent}),

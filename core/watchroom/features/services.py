@@ -20,6 +20,7 @@ from watchroom.features.handoffs.service import Handoffs
 from watchroom.features.links.service import Links
 from watchroom.features.needs.service import Acknowledgements
 from watchroom.features.people.service import DecisionSigning, PeopleRegistry, SignedSettings
+from watchroom.features.plans.service import Plans
 from watchroom.features.policy.service import WorkspacePolicy
 from watchroom.features.requests.service import Requests
 from watchroom.features.reverts.service import Reverts
@@ -101,6 +102,7 @@ class Services:
         self.budgets = BudgetControl(store, self.requests, self.settings, self.people)
         self.session_zone = SessionRecords(store, self.policy, self.people)
         self.messages = Messages(store, self.session_zone)
+        self.plans = Plans(store, self.messages)
         self.stops = StoppedAgents(store, self.session_zone)
         self.tasks = Tasks(store, root, self.people)
         self.members = Members(store, self.tasks, register)

@@ -33,6 +33,7 @@ _SIGNS: Final[Mapping[str, str]] = {
     "⊘": "/",
     # needs, and events on the timeline
     "⚔": "#",
+    "⧉": "=",
     "⧗": ":",
     "↻": "@",
     "◔": "$",

@@ -178,7 +178,7 @@ class AgentsScreen(BaseScreen):
     def current_need(self) -> Need | None:
         view = self.query_one("#agents", AgentList).item
         return self.find_agent_need(
-            ("failed", "breaker", "denied", "stalled"), view.agent.id if view else None
+            ("failed", "breaker", "overlap", "denied", "stalled"), view.agent.id if view else None
         )
 
     def _go_to_agent(self, agent: str) -> None:
