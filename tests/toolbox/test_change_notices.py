@@ -125,6 +125,21 @@ def test_a_restart_forgets_neither_what_was_seen_nor_what_was_reported(root: Pat
         assert notices(workspace.tools("alice")) == []
 
 
+def test_what_was_seen_long_ago_counts_after_a_restart(root: Path) -> None:
+    with Workspace.open(root, agents=["alice", "bob"]) as workspace:
+        alice, bob = workspace.tools("alice"), workspace.tools("bob")
+        write(alice, "one\n", 0, "own.md")
+        write(bob, "one\n", 0, "read.md")
+        ok(alice, "collab_read", filepath="read.md")
+        for _ in range(1600):
+            ok(bob, "check_my_handoffs")
+    with Workspace.open(root) as workspace:
+        bob = workspace.tools("bob")
+        for path in ("own.md", "read.md"):
+            write(bob, "two\n", 1, path)
+        assert {each["path"] for each in notices(workspace.tools("alice"))} == {"own.md", "read.md"}
+
+
 def test_a_change_behind_many_rows_is_reported(workspace: Workspace, alice: Toolbox, bob: Toolbox) -> None:
     write(alice, "one\n", 0)
     assert notices(alice) == []

@@ -13,7 +13,7 @@ from watchroom.features.boards.rows import BOARD_ZONE, PARTIAL_TOOLS
 from watchroom.features.config.store import Store
 from watchroom.features.documents.rows import DOCUMENT_ZONE
 from watchroom.features.files.rows import SHARED_FILE_ZONE
-from watchroom.kernel.journal import RowFilter
+from watchroom.kernel.journal import NoteKey, RowFilter
 from watchroom.kernel.rules.details import met_version
 from watchroom.kernel.zones import ZONES
 from watchroom.model import MAX_ROW, Json, Note, Row, Zone
@@ -31,8 +31,12 @@ _CALLS: Final[Mapping[Zone, tuple[str, str]]] = {
 their own for files in working trees."""
 _MAX_ROWS: Final = 500
 """Maximum number of new rows that a call reads. If there are more, it asks for the heads instead."""
-_MAX_OLD_ROWS: Final = 20_000
-"""The number of newest rows that are searched for what an agent has seen before this process."""
+_MAX_OLD_ROWS: Final = 1500
+"""The number of newest rows that an agent's first call in a process searches for changes by others."""
+_MAX_LOOKUPS: Final = 20
+"""Maximum number of changed paths per call for which the agent's earlier reads and versions are looked up."""
+_MAX_OWN_VERSIONS: Final = 20
+"""The number of newest versions of a path that are searched for the agent's own."""
 _MAX_PATHS: Final = 500
 """Maximum number of paths per agent. The most recently seen are kept."""
 _MAX_AGENTS: Final = 200
@@ -75,6 +79,7 @@ class _Sight:
         self.lock = Lock()
         self.checked = -1
         self.seen: OrderedDict[_Key, int] = OrderedDict()
+        """By path: the version that the agent has seen, 0 if it has seen none."""
         self.written: OrderedDict[_Key, int] = OrderedDict()
 
     def apply(self, agent: str, rows: Iterable[Row]) -> None:
@@ -86,7 +91,7 @@ class _Sight:
             key = row.zone, row.path.partition("/")[0] if row.zone == DOCUMENT_ZONE else row.path
             if row.actor != agent:
                 _raise_to(self.written, key, row.version)
-            elif not _is_partial(row) or self.seen.get(key) in (None, (row.version or 0) - 1):
+            elif not _is_partial(row) or self.seen.get(key, 0) in (0, (row.version or 0) - 1):
                 # Whoever changes a part does not know the versions between its last read and its own.
                 _raise_to(self.seen, key, _seen_version(row))
 
@@ -123,7 +128,7 @@ class ChangeNotices:
     """The changes that agents have not been notified of. Usable from any thread.
 
     What an agent has seen is derived from its rows. A call reads the rows since the agent's last call, in one
-    query. ``store``: the journal.
+    query. It asks more only about paths that others changed. ``store``: the journal.
     """
 
     def __init__(self, store: Store) -> None:
@@ -164,21 +169,36 @@ class ChangeNotices:
             return sight
 
     def _update(self, sight: _Sight, agent: str) -> None:
-        """Apply the rows since the last call, or at the first call, the agent's rows of earlier processes."""
+        """Apply the rows since the last call."""
         journal = self._store.journal
         if sight.checked < 0:
-            last = journal.last_seq()
-            only = RowFilter(actor=agent, after=last - _MAX_OLD_ROWS, steps=False)
-            sight.apply(agent, reversed(journal.rows_before(last + 1, limit=_MAX_ROWS, only=only)))
-            sight.checked = last
-        else:
-            only = RowFilter(after=sight.checked, steps=False)
-            rows = journal.rows_before(MAX_ROW, limit=_MAX_ROWS, only=only)
-            sight.apply(agent, reversed(rows))
-            if len(rows) < _MAX_ROWS:
-                return
-        heads = journal.heads_of([*sight.seen]) if sight.seen else []
-        sight.apply(agent, (head for head in heads if head is not None))
+            sight.checked = max(0, journal.last_seq() - _MAX_OLD_ROWS)
+        only = RowFilter(after=sight.checked, steps=False)
+        rows = journal.rows_before(MAX_ROW, limit=_MAX_ROWS, only=only)
+        sight.apply(agent, reversed(rows))
+        if len(rows) == _MAX_ROWS and sight.seen:
+            heads = journal.heads_of([*sight.seen])
+            sight.apply(agent, (head for head in heads if head is not None))
+        self._look_up(sight, agent)
+
+    def _look_up(self, sight: _Sight, agent: str) -> None:
+        """Find what the agent saw in earlier processes of the paths that others changed."""
+        unknown = [key for key in sight.written if key not in sight.seen][-_MAX_LOOKUPS:]
+        if not unknown:
+            return
+        journal = self._store.journal
+        keys: list[NoteKey] = [
+            (zone, path, agent, tool)
+            for zone, path in unknown
+            for tool in (_CALLS[zone][0], NOTIFY_OF_CHANGE)
+        ]
+        notes = journal.last_notes(keys)
+        for at, (zone, path) in enumerate(unknown):
+            after = max(0, sight.written[zone, path] - _MAX_OWN_VERSIONS)
+            versions = journal.history(zone, path, after_version=after, limit=_MAX_OWN_VERSIONS)
+            own = [row.version or 0 for row in versions if row.actor == agent]
+            bases = [note.base or 0 for note in notes[2 * at : 2 * at + 2] if note is not None]
+            _raise_to(sight.seen, (zone, path), max((*own, *bases), default=0))
 
     def _describe(self, agent: str, key: _Key, sight: _Sight) -> ChangeNotice:
         (zone, path), seen, version = key, sight.seen[key], sight.written[key]
