@@ -24,7 +24,8 @@ MAX_NOTICES: Final = 5
 """Maximum number of paths in the notices of a call. The others follow with later calls."""
 _CALLS: Final[Mapping[Zone, tuple[str, str]]] = {
     SHARED_FILE_ZONE: ("collab_read", "filepath"),
-    BOARD_ZONE: ("whiteboard_read", "board"),
+    # The parameter has the name of the zone.
+    BOARD_ZONE: ("whiteboard_read", BOARD_ZONE),
     DOCUMENT_ZONE: ("realtime_get_document_snapshot", "doc_id"),
 }
 """By zone, the tool that shows the current version, and its parameter. Clients' own tools have notices of
