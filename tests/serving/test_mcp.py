@@ -72,6 +72,8 @@ def every_call(agent: str, replica: Json) -> list[tuple[str, dict[str, Json]]]:
     schema: dict[str, Json] = {"t": "rga", "s": "or_set", "n": "pn_counter", "r": "lww_register"}
     board: dict[str, Json] = {"board": "global"}
     return [
+        ("declare_plan", {"paths": ["plan.md"], "intent": "write it"}),
+        ("list_plans", {}),
         ("save_to_my_workspace", {"filename": "a.md", "content": "mine"}),
         ("read_from_workspace", {"agent_id": agent, "filename": "a.md"}),
         ("list_workspace_files", {"agent_id": agent}),
@@ -168,6 +170,21 @@ async def test_every_tool_can_be_called_and_gives_what_it_says(
             made.add(tool)
         offered = {each.name for each in (await client.list_tools()).tools}
     assert offered <= made
+
+
+@pytest.mark.parametrize("transport", ["within", "stdio", "http"])
+async def test_notices_of_changes_come_with_any_result(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, transport: str
+) -> None:
+    ok(alice, "collab_write", filepath="plan.md", content="mine\n", message="first")
+    async with joined(transport, workspace, "alice") as client:
+        schemas = {each.name: each.output_schema or {} for each in (await client.list_tools()).tools}
+        assert "notices" not in await called(client, "collab_list")
+        ok(bob, "collab_write", filepath="plan.md", content="bob's\n", message="m", expected_version=1)
+        result = await called(client, "check_my_handoffs")
+        assert [(each["path"], each["by"]) for each in result["notices"]] == [("plan.md", ["bob"])]
+        Draft202012Validator(schemas["check_my_handoffs"]).validate(result)
+        assert "notices" not in await called(client, "check_my_handoffs")
 
 
 async def test_a_conflict_is_an_error_with_all_that_is_needed_to_recover(

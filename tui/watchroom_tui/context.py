@@ -197,7 +197,7 @@ class Navigator:
         if need.kind in ("failed", "parked"):
             await self.go_to("agents", SessionTarget(need.row.path))
             return
-        if need.kind in ("lost", "breaker", "denied", "stalled"):
+        if need.kind in ("lost", "breaker", "denied", "overlap", "stalled"):
             await self.go_to("agents", AgentTarget(need.agent, shows_rows=need.kind != "lost"))
             return
         if need.kind == "predicted":

@@ -157,6 +157,40 @@ def _matches_name(pattern: str, name: str) -> bool:
     return bool(name) and matches_text(pattern, name)
 
 
+def may_share_path(one: str, other: str) -> bool:
+    """Return whether there may be a path for which `matches_path` is true of both patterns.
+
+    False is always right. True may be wrong if a name of one pattern has ``?`` and no ``*``.
+    """
+    mine, theirs = one.split("/"), other.split("/")
+    # By the number of their names that are left out: whether the rests of both patterns may share a path.
+    below = [False] * (len(theirs) + 1)
+    for at in range(len(mine), -1, -1):
+        row = [False] * (len(theirs) + 1)
+        for to in range(len(theirs), -1, -1):
+            own = mine[at] if at < len(mine) else ""
+            others = theirs[to] if to < len(theirs) else ""
+            if not own and not others:
+                row[to] = True
+            elif own == "**" or others == "**":
+                # The ** matches no further name, or the name of the other pattern.
+                row[to] = bool(own and below[to]) or bool(others and row[to + 1])
+            elif own and others:
+                row[to] = below[to + 1] and _may_share_name(own, others)
+        below = row
+    return below[0]
+
+
+def _may_share_name(one: str, other: str) -> bool:
+    if not _WILDCARD.search(one):
+        return _matches_name(other, one)
+    if not _WILDCARD.search(other):
+        return _matches_name(one, other)
+    beginnings = zip(one.split("*", 1)[0], other.split("*", 1)[0], strict=False)
+    ends = zip(reversed(one.rsplit("*", 1)[-1]), reversed(other.rsplit("*", 1)[-1]), strict=False)
+    return all(a == b or "?" in (a, b) for a, b in (*beginnings, *ends))
+
+
 def _find(segment: str, text: str, start: int, end: int) -> int:
     """Return the first position of ``segment`` (without ``*``) in ``text[start:end]``; -1 if there is
     none."""

@@ -13,6 +13,7 @@ from watchroom.features.boards.service import Boards
 from watchroom.features.budgets.service import BudgetControl
 from watchroom.features.config.rows import Agent
 from watchroom.features.config.store import Store
+from watchroom.features.conflicts.change_notices import ChangeNotices
 from watchroom.features.conflicts.service import Conflicts
 from watchroom.features.documents.reverts import DocumentReversal
 from watchroom.features.files.service import PrivateFiles, SharedFiles
@@ -20,6 +21,7 @@ from watchroom.features.handoffs.service import Handoffs
 from watchroom.features.links.service import Links
 from watchroom.features.needs.service import Acknowledgements
 from watchroom.features.people.service import DecisionSigning, PeopleRegistry, SignedSettings
+from watchroom.features.plans.service import Plans
 from watchroom.features.policy.service import Grants, WorkspacePolicy
 from watchroom.features.requests.service import Requests
 from watchroom.features.reverts.service import Reverts
@@ -94,6 +96,7 @@ class Services:
         self.boards = Boards(store)
         self.people = PeopleRegistry(store)
         self.conflicts = Conflicts(store, self.boards, reconciler, self.people)
+        self.change_notices = ChangeNotices(store)
         self.acknowledgements = Acknowledgements(store)
         self.alerts = Alerts(store)
         self.links = Links(store)
@@ -104,6 +107,7 @@ class Services:
         self.budgets = BudgetControl(store, self.requests, self.settings, self.people)
         self.session_zone = SessionRecords(store, self.policy, self.people)
         self.messages = Messages(store, self.session_zone)
+        self.plans = Plans(store, self.messages)
         self.stops = StoppedAgents(store, self.session_zone)
         self.tasks = Tasks(store, root, self.people)
         self.routines = Routines(store, self.people)

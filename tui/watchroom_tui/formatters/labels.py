@@ -83,6 +83,7 @@ NEED_MARKS: Final[dict[str, Span]] = {
     "budget": Span("◔", "warning"),
     "message": Span("»", "accent"),
     "outside": Span("✎", "warning"),
+    "overlap": Span("⧉", "warning"),
     "predicted": Span("⚔", "warning"),
     "unchecked": Span("‼", "warning"),
     "denied": Span("⊘", "warning"),

@@ -3,11 +3,12 @@ sanitized, except the subject. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from watchroom.features.checks.rows import read_end
 from watchroom.features.overview.model import Need
+from watchroom.features.plans.rows import read_plan
 from watchroom.features.routines.rows import STOP_ROUTINE, read_reason
 from watchroom.features.sessions.rows import parking_of
 from watchroom.features.sessions.view import RequestView
@@ -63,9 +64,17 @@ def need_subject(need: Need, texts: Catalogue) -> str:
         return need.row.actor
     if need.kind == "message":
         return sanitize(need.row.message)
+    if need.kind == "overlap":
+        return plan_text(path for each in read_plan(need.row).overlaps for path in each.paths)
     if need.kind == "predicted":
         return " ⚔ ".join(f"⎇ {sanitize(each)}" for each in read_prediction(need.row).names)
     return need.row.path.partition("/")[2] if need.row.zone == "handoff" else path_of(need.row)
+
+
+def plan_text(paths: Iterable[str]) -> str:
+    """Return the paths of a plan in one line, without repetitions."""
+    found = [*dict.fromkeys(sanitize(each) for each in paths)]
+    return ", ".join(found[:_MAX_PATHS] + ["…"] * (len(found) > _MAX_PATHS))
 
 
 def need_text(need: Need, texts: Catalogue) -> str:

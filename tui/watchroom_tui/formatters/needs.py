@@ -40,7 +40,7 @@ def need_party(need: Need, texts: Catalogue) -> Span:
         return Span(sanitize(need.against), agent_class(need.agent))
     if need.kind in _OF_AGENTS:
         return Span(sanitize(need.agent), agent_class(need.agent))
-    if need.kind == "predicted":
+    if need.kind in ("overlap", "predicted"):
         return Span(need_subject(need, texts), "strong")
     path = need.row.path.partition("/")[2] if need.row.zone == "handoff" else labels.path_of(need.row)
     return Span(sanitize(path), "strong")

@@ -34,6 +34,7 @@ _SIGNS: Final[Mapping[str, str]] = {
     "⧖": "~",
     # needs, and events on the timeline
     "⚔": "#",
+    "⧉": "=",
     "⧗": ":",
     "↻": "@",
     "◔": "$",

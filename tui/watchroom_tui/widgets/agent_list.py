@@ -9,6 +9,7 @@ from watchroom.features.budgets.rows import UsageTotal
 from watchroom.features.budgets.rules import BudgetUse
 from watchroom.features.overview.agents import AgentView
 from watchroom.features.overview.model import Model
+from watchroom.features.plans.rows import Plan
 from watchroom.features.tasks.view import TaskView
 from watchroom.kernel.rules.activity import sparkline_counts
 from watchroom.model import Row, outcome_of
@@ -25,6 +26,7 @@ from watchroom_tui.formatters.budgets import (
     budget_style,
 )
 from watchroom_tui.formatters.columns import Column, format_age, sparkline
+from watchroom_tui.formatters.need_texts import plan_text
 from watchroom_tui.formatters.styled_text import Line, Span, sentence
 from watchroom_tui.formatters.task_tree import ended_agents, resume_commands
 from watchroom_tui.presentation.localization import now_of, texts_of
@@ -59,13 +61,14 @@ class AgentList(ItemList[AgentView]):
         self._tasks: Sequence[TaskView] = ()
         self._ended: Mapping[str, Row] = {}
         self._resumes: Mapping[str, str] = {}
+        self._plans: Mapping[str, Plan] = {}
 
     def show_team(self, model: Model) -> None:
         """Show the agents of the model."""
         if model.tasks is not self._tasks:
             self._tasks, self._ended = model.tasks, ended_agents(model.tasks)
         self._resumes = resume_commands(model)
-        self._usage = model.usage.agents
+        self._usage, self._plans = model.usage.agents, model.plans
         # Most used first, because an agent's fullest budget counts.
         used = [use for use in model.budgets if use.budget.scope == "agent"]
         self._budgets = {use.budget.name: use for use in reversed(used)}
@@ -104,6 +107,9 @@ class AgentList(ItemList[AgentView]):
         colour = "dim" if ended else agent_class(item.agent.id)
         spark_width = min(12, max(3, self.content_area.width // 9))
         doing, age = self._activity(item, ended)
+        if (plan := self._plans.get(item.agent.id)) is not None and ended is None:
+            planned = texts_of(self)("agents.plans", paths=plan_text(plan.paths))
+            doing = [*doing, Span(f"  {planned}", "dim"), Span("")]
         return (
             [Span(" "), labels.ENDED_MARK if ended else labels.STATUS_MARKS[item.status(now)]],
             [Span(sanitize(item.agent.id), colour)],

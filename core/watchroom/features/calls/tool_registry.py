@@ -23,6 +23,7 @@ from watchroom.features.files import tools as files
 from watchroom.features.handoffs import tools as handoffs
 from watchroom.features.needs import tools as needs
 from watchroom.features.people import tools as config
+from watchroom.features.plans import tools as plans
 from watchroom.features.policy import tools as grants
 from watchroom.features.races import tools as races
 from watchroom.features.requests import tools as requests
@@ -62,6 +63,7 @@ _CORE: Final = (
     reverts.TOOLS,
     trees.TOOLS,
     races.TOOLS,
+    plans.TOOLS,
     routines.TOOLS,
 )
 

@@ -12,6 +12,7 @@ from watchroom.features.checks.rows import is_check, is_unproven
 from watchroom.features.files.rows import SHARED_FILE_ZONE
 from watchroom.features.handoffs.rows import HANDOFF_NEED, HandoffNeed
 from watchroom.features.people.rules import STOP_ROUTINE
+from watchroom.features.plans.rows import OVERLAP_NEED, OverlapNeed, is_plan, read_plan
 from watchroom.features.sessions.rows import parking_of
 from watchroom.features.trees.rows import PREDICT, TREE, read_prediction
 from watchroom.kernel.rules.conflicts import NOT_A_FILE, checkout_of
@@ -45,6 +46,7 @@ NeedKind: TypeAlias = Literal[
     "budget",
     "message",
     "outside",
+    OverlapNeed,
     "predicted",
     "unchecked",
     "denied",
@@ -102,7 +104,7 @@ def need_opened_by(row: Row) -> NeedKind | None:
 
     Some needs also depend on other rows. A refusal must be repeated. An unchecked write must replace another
     actor's version. A conflict must be open. A lost process must have had unfinished work. A predicted
-    conflict is a need once the agents of the trees have stopped.
+    conflict is a need once the agents of the trees have stopped. Plans must be active.
     """
     if row.actor == SYSTEM and (kind := _kind_of_system(row)) is not None:
         return kind
@@ -119,7 +121,7 @@ def need_opened_by(row: Row) -> NeedKind | None:
     if row.outcome == "ok" and row.zone == "agent" and row.tool == MESSAGE:
         return "message" if row.path == USER else None
     if row.version is None:
-        return None
+        return OVERLAP_NEED if is_plan(row) and read_plan(row).overlaps else None
     if row.zone in SHARED:
         return "unchecked" if row.base == UNCHECKED else None
     if row.zone == "session":
@@ -207,6 +209,7 @@ _ANSWERS: Final[Mapping[NeedKind, tuple[NeedAnswer, ...]]] = {
     "budget": ("seen",),
     "message": ("message", "seen"),
     "outside": ("merge",),
+    OVERLAP_NEED: ("message", "seen"),
     "predicted": ("seen",),
     "unchecked": ("compare", "seen"),
     "denied": ("message", "seen"),

@@ -36,6 +36,8 @@ from watchroom.features.overview.timeline import TimelineProjection, is_reading
 from watchroom.features.people.decisions import is_reported, takes_effect
 from watchroom.features.people.rules import effect_of
 from watchroom.features.people.view import DecisionProjection
+from watchroom.features.plans.rows import PLAN_ZONE
+from watchroom.features.plans.view import PlanProjection
 from watchroom.features.sessions.rows import client_call
 from watchroom.features.sessions.rules import stopped_after
 from watchroom.features.sessions.view import RequestProjection, SessionProjection
@@ -142,6 +144,7 @@ class Fold:
         self._timeline = TimelineProjection()
         self._config = ConfigProjection()
         self._needs = NeedProjection()
+        self._plans = PlanProjection()
         self._waiting: tuple[ConflictView, ...] = ()
         """The conflicts that people must settle."""
         self._model = Model()
@@ -149,6 +152,7 @@ class Fold:
             SHARED_FILE_ZONE: self._files.apply,
             TREE: self._apply_to_tree,
             REPO: self._tree_files.apply,
+            PLAN_ZONE: self._needs.apply_plan,
             BOARD_ZONE: self._boards.apply,
             "lease": self._boards.apply_lease,
             HANDOFF_ZONE: self._deliveries.apply,
@@ -300,6 +304,7 @@ class Fold:
             self._apply_check(row)
             self._agents.apply_hand_over(row)
         self._buffers.apply(row)
+        self._plans.apply(row)
         self._processes.apply(counting)
         self._needs.apply(row, counts=counts, is_known=is_reported(row, flaw))
         if row.zone in CONFIG_ZONES and row.version is not None:
@@ -391,11 +396,14 @@ class Fold:
         waiting = tuple(each for each in conflicts if not is_being_settled(each, known.get(each.actor)))
         # Keep the same object if nothing changed, because the needs compare it by identity.
         self._waiting = self._waiting if waiting == self._waiting else waiting
+        sessions = (each.session for each in agents if each.session is not None)
+        plans = self._plans.current(sessions, frozenset(each.agent.id for each in agents if each.is_ended))
+        planned = frozenset(each.row.seq for each in plans.values())
         self._model = Model(
             seq=self._seq,
             time=self._time,
             agents=agents,
-            needs=self._needs.current(self._waiting, requests, work, quiet),
+            needs=self._needs.current(self._waiting, requests, work, quiet, planned),
             conflicts=conflicts,
             requests=requests,
             ended_requests=ended_requests,
@@ -420,6 +428,7 @@ class Fold:
             messages=self._tasks.messages(),
             commands=self._tasks.commands(),
             buffers=self._buffers.current(),
+            plans=plans,
             client_files=self._client_files.current(trees, tree_files),
             outcomes=dict(self._outcomes),
             activity=dict(self._activity),

@@ -21,6 +21,7 @@ from watchroom.features.overview.client_files import ClientFile
 from watchroom.features.overview.processes import OpenWork
 from watchroom.features.overview.timeline import TimelineView
 from watchroom.features.people.rows import People
+from watchroom.features.plans.rows import Plan
 from watchroom.features.policy.shown_commands import ResumeCommand, find_resume_command
 from watchroom.features.requests.rows import has_expired
 from watchroom.features.sessions.view import RequestView
@@ -163,6 +164,8 @@ class Model(NamedTuple):
     """The newest commands that agents ran in their tasks' folders, newest first."""
     buffers: tuple[BufferView, ...] = ()
     """The open buffers, by agent and name."""
+    plans: Mapping[str, Plan] = MappingProxyType({})
+    """The active plans, by agent."""
     files: tuple[SharedFile, ...] = ()
     """The shared files, by path."""
     trees: tuple[Tree, ...] = ()

@@ -16,6 +16,7 @@ from watchroom.features.needs.rules import URGENCY, NeedKind, need_key, need_ope
 from watchroom.features.overview.configuration import CONFIG_ZONES
 from watchroom.features.overview.model import Need, order_needs
 from watchroom.features.overview.processes import OpenWork
+from watchroom.features.plans.rows import OVERLAP_NEED, is_plan, read_plan
 from watchroom.features.sessions.rows import is_leave, parking_of
 from watchroom.features.sessions.view import RequestView
 from watchroom.features.trees.rows import (
@@ -58,6 +59,7 @@ class NeedProjection:
         "_requests": (),
         "_work": MappingProxyType({}),
         "_quiet": frozenset(),
+        "_plans": frozenset(),
     }
     """Attributes that a snapshot leaves out (see `watchroom.features.overview.fold_state`)."""
 
@@ -72,6 +74,7 @@ class NeedProjection:
         self._dismissed: dict[str, frozenset[str]] = {}
         """The files of predicted conflicts that a person has dismissed, by the need's key."""
         self._quiet: frozenset[str] = frozenset()
+        self._plans: frozenset[int] = frozenset()
         self._work: Mapping[str, OpenWork] = MappingProxyType({})
         self._current: tuple[Need, ...] = ()
         self._conflicts: tuple[ConflictView, ...] = ()
@@ -182,6 +185,7 @@ class NeedProjection:
         requests: tuple[RequestView, ...],
         work: Mapping[str, OpenWork] = MappingProxyType({}),
         quiet: frozenset[str] = frozenset(),
+        plans: frozenset[int] = frozenset(),
     ) -> tuple[Need, ...]:
         """Return all open needs in the order of `order_needs`, the same object if none changed.
 
@@ -189,9 +193,10 @@ class NeedProjection:
         - ``work``: the unfinished work of each process, by lease. Needs of lost processes without work are
           closed.
         - ``quiet``: the trees whose agents have stopped. A predicted conflict of two of them is a need.
+        - ``plans``: the rows of the active plans. An overlap of two of them is a need.
         """
-        if quiet != self._quiet:
-            self._quiet, self._changed = quiet, True
+        if (quiet, plans) != (self._quiet, self._plans):
+            self._quiet, self._plans, self._changed = quiet, plans, True
         if work is not self._work:
             self._work = work
             self._update_lost(work)
@@ -202,9 +207,10 @@ class NeedProjection:
                 need
                 for kind, opened in self._open.items()
                 for key, need in opened.items()
-                if kind != "predicted" or quiet.issuperset(key.split())
+                if kind != OVERLAP_NEED and (kind != "predicted" or quiet.issuperset(key.split()))
             ]
             needs = [*_join_parked(needs)]
+            needs += _needs_of_plans(self._open[OVERLAP_NEED].values(), plans)
             needs += self._needs_of_conflicts(conflicts)
             needs += [_need_of_request(each) for each in requests]
             self._current = order_needs(needs)
@@ -230,6 +236,13 @@ class NeedProjection:
             since, opened_at = (known.since, known.opened_at) if known is not None else (row.seq, row.time)
             self._open["predicted"][key] = Need("predicted", key, row, since=since, opened_at=opened_at)
             self._changed = True
+
+    def apply_plan(self, row: Row) -> None:
+        """Apply ``row`` if it declares or clears a plan."""
+        if is_plan(row):
+            self._close(OVERLAP_NEED, row.path)
+            if read_plan(row).overlaps:
+                self._add(OVERLAP_NEED, row)
 
     def apply_landing(self, row: Row) -> None:
         """Apply ``row`` if it is a conflict of a landing. Its file needs no prediction any more, because the
@@ -457,6 +470,15 @@ def lost_need(row: Row, work: OpenWork, opened_at: int) -> Need:
         opened_at=opened_at,
         work=work,
     )
+
+
+def _needs_of_plans(opened: Iterable[Need], plans: frozenset[int]) -> Iterator[Need]:
+    """Yield the needs of ``opened``, overlaps of plans, in which two plans are active. ``plans``: the rows of
+    the active plans."""
+    for need in opened:
+        overlaps = read_plan(need.row).overlaps if need.row.seq in plans else ()
+        if others := [each.agent for each in overlaps if each.row in plans]:
+            yield need._replace(against=", ".join(others))
 
 
 def _need_of_conflict(conflict: ConflictView) -> Need:

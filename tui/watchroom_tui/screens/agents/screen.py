@@ -199,7 +199,7 @@ class AgentsScreen(BaseScreen):
     def current_need(self) -> Need | None:
         view = self.query_one("#agents", AgentList).item
         return self.find_agent_need(
-            ("failed", "parked", "breaker", "unproven", "denied", "stalled"),
+            ("failed", "parked", "breaker", "unproven", "overlap", "denied", "stalled"),
             view.agent.id if view else None,
         )
 
