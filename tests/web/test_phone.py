@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import socket
@@ -554,6 +555,13 @@ def test_agents_texts_are_escaped_and_bounded(phone: Phone) -> None:
     assert f"{1002 - MAX_LINES} more lines: open the dashboard" in shown
     assert "5000 more characters" in shown
     assert len(page.text) < 400_000
+
+
+def test_arguments_are_not_left_out_unseen(phone: Phone) -> None:
+    arguments = {**{f"x{number}": "" for number in range(60)}, "command": "rm -r /"}
+    call = PendingCall("c1", "Bash", json.dumps(arguments))
+    page = phone.open(phone.issue(phone.ask(Request("approve", calls=(call,)))))
+    assert "11 more arguments: open the dashboard" in text_of(page)
 
 
 def test_a_removed_line_cannot_look_like_a_head(phone: Phone) -> None:

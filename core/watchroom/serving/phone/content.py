@@ -119,6 +119,8 @@ def _show_call(
         for name, value in list(arguments.items())[:_MAX_ITEMS]
         if change is None or not _is_shown(name, value, change)
     ]
+    if (more := len(arguments) - _MAX_ITEMS) > 0:
+        facts.append(("…", texts("phone.more_arguments", count=more)))
     if not arguments and call.arguments.strip() not in ("", "{}"):
         facts = [("", _cut(call.arguments, texts))]
     note = ""
