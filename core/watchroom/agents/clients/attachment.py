@@ -918,6 +918,9 @@ class Attachment:
         except BudgetReached:
             await self._record_hold(session, "budget")
             return ""
+        # While it waited for a budget, a person may have paused or stopped it.
+        if not (await self._find_wake(session)).by:
+            return ""
         text = self._texts("hook.limit_reset")
         await self.record(session, PromptSubmitted(text, wake.by, f"resume {wake.row}"))
         news = await self._take_news(session.path, handover)
