@@ -199,6 +199,7 @@ EVASIONS: list[tuple[str, Grant, Call]] = [
     ("an unknown target", ON_FILE, write(target="")),
     ("another tool for the file", ON_FILE, write()._replace(tool="Edit")),
     ("a second path", ON_FILE, write(path=FILE, target=FILE, paths=["/etc/passwd"])),
+    ("a second path in the content", ON_FILE, write(content=[{"file_path": "/etc/passwd"}])),
     ("the file of a zone", ON_FILE, Call({"filepath": FILE, "content": "x"}, "collab_write")),
     (
         "an unchecked version",
