@@ -322,7 +322,8 @@ def test_a_damaged_grant_is_none(change: dict[str, Json]) -> None:
 def test_the_sentence_says_exactly_what_is_covered() -> None:
     texts = catalogue("en")
     assert describe_grant(PREFIX, texts) == (
-        "alice may call Bash with the command npm test and any further words, in the folder /home/team/app, "
+        "alice may call Bash with the command npm test and any further words (also options that write files "
+        "or run programs), in the folder /home/team/app, "
         'in the session alice/s1, only with {"timeout": 60}'
     )
     link = granted(write("/home/team/app/link", FILE), is_session=False)
