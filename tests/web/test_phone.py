@@ -564,6 +564,16 @@ def test_arguments_are_not_left_out_unseen(phone: Phone) -> None:
     assert "11 more arguments: open the dashboard" in text_of(page)
 
 
+def test_the_hidden_end_of_a_long_line_is_counted(phone: Phone) -> None:
+    # The sign in front of the line counts too.
+    line = f"x = 1{' ' * 394}; import evil"
+    written = {**json.loads(PLAN.arguments), "content": f"{line}\n"}
+    call = PendingCall("c1", "collab_write", json.dumps(written))
+    shown = text_of(phone.open(phone.issue(phone.ask(Request("approve", calls=(call,))))))
+    assert "import evil" not in shown
+    assert "… 13 more characters: open the dashboard" in shown
+
+
 def test_a_removed_line_cannot_look_like_a_head(phone: Phone) -> None:
     difference = (
         "--- a/q.sql\n+++ b/q.sql\n@@ -1,2 +1 @@\n--- drop\n-x\n+++ y\n\\ No newline at end of file\n"
