@@ -103,6 +103,24 @@ def test_a_file_with_the_times_and_size_of_before_is_checked(
     assert end.state == "failed"
 
 
+def test_a_test_that_changes_its_copy_does_not_change_later_checks(
+    kept: Workspace, alice: ScriptedClient, tmp_path: Path
+) -> None:
+    configure(kept, "sh check.sh", "attempts = 0")
+    alice.edit("a.txt", "one", "broken")
+    states = []
+    for script in (
+        "git update-index --skip-worktree a.txt && echo one > a.txt && exit 1",
+        "grep -q one a.txt",
+    ):
+        alice.write("check.sh", f"{script}\n")
+        stop(alice)
+        end = kept.checks.run(claim_of(kept), cache=str(tmp_path))
+        assert end is not None
+        states.append(end.state)
+    assert states == ["failed", "failed"]
+
+
 def test_a_person_accepts_unproven_work(kept: Workspace, alice: ScriptedClient, tmp_path: Path) -> None:
     configure(kept, "false", "attempts = 0")
     stop(alice)
