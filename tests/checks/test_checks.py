@@ -71,6 +71,56 @@ def test_work_that_passes_is_shown_as_such_and_closes_the_need(
     assert [need for need in model_of(kept).needs if need.kind == "unproven"] == []
 
 
+@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
+def test_a_file_that_git_is_told_to_ignore_is_checked(
+    kept: Workspace, alice: ScriptedClient, repository: Repository, tmp_path: Path, flag: str
+) -> None:
+    configure(kept, "grep -q one a.txt", "attempts = 0")
+    alice.edit("a.txt", "one", "broken")
+    repository.git("update-index", flag, "a.txt")
+    stop(alice)
+    end = kept.checks.run(claim_of(kept), cache=str(tmp_path))
+    assert end is not None
+    assert end.state == "failed"
+
+
+def test_a_file_with_the_times_and_size_of_before_is_checked(
+    kept: Workspace, alice: ScriptedClient, repository: Repository, tmp_path: Path
+) -> None:
+    configure(kept, "grep -q one a.txt", "attempts = 0")
+    file = repository.folder / "a.txt"
+    os.utime(file, (10**9, 10**9))
+    repository.git("update-index", "--refresh")
+    # Git keeps times of changes in whole seconds.
+    time.sleep(1.1)
+    alice.edit("a.txt", "one", "six")
+    os.utime(file, (10**9, 10**9))
+    repository.git("config", "core.trustctime", "false")
+    repository.git("config", "core.checkStat", "minimal")
+    stop(alice)
+    end = kept.checks.run(claim_of(kept), cache=str(tmp_path))
+    assert end is not None
+    assert end.state == "failed"
+
+
+def test_a_test_that_changes_its_copy_does_not_change_later_checks(
+    kept: Workspace, alice: ScriptedClient, tmp_path: Path
+) -> None:
+    configure(kept, "sh check.sh", "attempts = 0")
+    alice.edit("a.txt", "one", "broken")
+    states = []
+    for script in (
+        "git update-index --skip-worktree a.txt && echo one > a.txt && exit 1",
+        "grep -q one a.txt",
+    ):
+        alice.write("check.sh", f"{script}\n")
+        stop(alice)
+        end = kept.checks.run(claim_of(kept), cache=str(tmp_path))
+        assert end is not None
+        states.append(end.state)
+    assert states == ["failed", "failed"]
+
+
 def test_a_person_accepts_unproven_work(kept: Workspace, alice: ScriptedClient, tmp_path: Path) -> None:
     configure(kept, "false", "attempts = 0")
     stop(alice)

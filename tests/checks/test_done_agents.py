@@ -112,6 +112,29 @@ def test_an_attached_agent_is_woken_twice_and_then_unproven(team: Workspace, rep
     assert len([need for need in model_of(team).needs if need.kind == "unproven"]) == 1
 
 
+def test_a_prompt_that_an_agent_causes_does_not_begin_the_count_again(
+    team: Workspace, repository: Repository
+) -> None:
+    configure(team, "false")
+    client = Client(repository)
+    with attendant(repository.root):
+        client.hook("UserPromptSubmit", prompt="Go")
+        for number in range(2):
+            client.woken(client.begin("Stop"))
+            ended = f"<task-notification>\n<task-id>b{number}</task-id>\n</task-notification>"
+            client.hook("UserPromptSubmit", prompt=ended)
+        idle = client.begin("Stop")
+        first = wait_for(team, is_end("unproven"))
+        # News wakes it too, and the client reports them as a prompt.
+        team.messages.notify("alice", "Somebody has landed a change.")
+        client.hook("UserPromptSubmit", prompt=client.woken(idle))
+        idle = client.begin("Stop")
+        wait_for(team, lambda row: row.seq > first.seq and is_end("unproven")(row))
+        client.hook("UserPromptSubmit", prompt="Stop it")
+        assert client.answer(idle) is None
+    assert [end.sequel for end in ends(team)] == ["back", "back", "unproven", "unproven"]
+
+
 def test_the_hook_of_a_stop_does_not_wait_for_the_check(team: Workspace, repository: Repository) -> None:
     go = repository.folder.parent / "go"
     configure(team, f"while ! [ -e {go} ]; do sleep 0.05; done")

@@ -37,7 +37,8 @@ def test_a_call_is_approved_and_granted_listed_explained_and_revoked(
     said = printed_json(
         capsys, "answer", team, str(number), "--approve", "--scope", "place", "--words", "1", "--uses", "2"
     )
-    covers = f"alice may call Bash with the command npm and any further words, in the folder {tmp_path}"
+    more = "any further words (also options that write files or run programs)"
+    covers = f"alice may call Bash with the command npm and {more}, in the folder {tmp_path}"
     assert (said["outcome"], said["covers"]) == ("approved", covers)
     ask(team, tmp_path, "2", "npm run x")
     assert [state(team, "1") != "system", state(team, "2")] == [True, "system"]

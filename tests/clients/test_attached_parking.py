@@ -57,6 +57,21 @@ async def parked(workspace: Workspace, client: str = "claude", seconds: float = 
     return attached
 
 
+async def over_budget(workspace: Workspace) -> Attachment:
+    """A client whose turn a limit has ended, and whose budget is used up."""
+    attached = Attachment(workspace, "alice", "claude")
+    await attached.handle(told("UserPromptSubmit", prompt="Go"))
+    usage = {"input_tokens": 100, "output_tokens": 20}
+    line: dict[str, Json] = {
+        "type": "assistant",
+        "message": {"id": "m1", "model": "m", "content": [], "usage": usage},
+    }
+    await attached.record_line(attached.sessions[SESSION], line)
+    await attached.handle(stop_failure(f"Claude AI usage limit reached|{epoch(workspace, 3600)}"))
+    add_budget(workspace)
+    return attached
+
+
 async def idle(attached: Attachment) -> asyncio.Task[HookAnswer]:
     """A hook that waits for something to arrive for the agent."""
     waiting = asyncio.create_task(attached.handle(told("Stop"), may_wait=True))
@@ -231,22 +246,31 @@ async def test_a_leave_does_not_end_a_pause(workspace: Workspace, clock: Jumping
 
 
 async def test_a_client_over_its_budget_is_not_woken(workspace: Workspace, clock: JumpingClock) -> None:
-    attached = Attachment(workspace, "alice", "claude")
-    await attached.handle(told("UserPromptSubmit", prompt="Go"))
-    usage = {"input_tokens": 100, "output_tokens": 20}
-    line: dict[str, Json] = {
-        "type": "assistant",
-        "message": {"id": "m1", "model": "m", "content": [], "usage": usage},
-    }
-    await attached.record_line(attached.sessions[SESSION], line)
-    await attached.handle(stop_failure(f"Claude AI usage limit reached|{epoch(workspace, 3600)}"))
-    add_budget(workspace)
+    attached = await over_budget(workspace)
     tell(workspace, RESUME, at_reset=True)
     waiting = await idle(attached)
     clock.ahead = HOUR
     await asyncio.sleep(QUIET)
     assert not waiting.done()
     assert "request" in [each.kind for each in needs(workspace)]
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+
+
+async def test_a_client_that_is_paused_before_its_budget_is_raised_is_not_woken(
+    workspace: Workspace, clock: JumpingClock
+) -> None:
+    attached = await over_budget(workspace)
+    tell(workspace, RESUME, at_reset=True)
+    waiting = await idle(attached)
+    clock.ahead = HOUR
+    await asyncio.sleep(QUIET)
+    (need,) = [each for each in needs(workspace) if each.kind == "request"]
+    tell(workspace, PAUSE)
+    answer = workspace.tools_for_human("ann").dispatch_tool_call
+    assert answer("answer_request", {"request": need.since, "values": ["raise"]})["success"]
+    await asyncio.sleep(QUIET)
+    assert not waiting.done()
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
 

@@ -199,6 +199,7 @@ EVASIONS: list[tuple[str, Grant, Call]] = [
     ("an unknown target", ON_FILE, write(target="")),
     ("another tool for the file", ON_FILE, write()._replace(tool="Edit")),
     ("a second path", ON_FILE, write(path=FILE, target=FILE, paths=["/etc/passwd"])),
+    ("a second path in the content", ON_FILE, write(content=[{"file_path": "/etc/passwd"}])),
     ("the file of a zone", ON_FILE, Call({"filepath": FILE, "content": "x"}, "collab_write")),
     (
         "an unchecked version",
@@ -321,7 +322,8 @@ def test_a_damaged_grant_is_none(change: dict[str, Json]) -> None:
 def test_the_sentence_says_exactly_what_is_covered() -> None:
     texts = catalogue("en")
     assert describe_grant(PREFIX, texts) == (
-        "alice may call Bash with the command npm test and any further words, in the folder /home/team/app, "
+        "alice may call Bash with the command npm test and any further words (also options that write files "
+        "or run programs), in the folder /home/team/app, "
         'in the session alice/s1, only with {"timeout": 60}'
     )
     link = granted(write("/home/team/app/link", FILE), is_session=False)

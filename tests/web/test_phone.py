@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import socket
@@ -554,6 +555,23 @@ def test_agents_texts_are_escaped_and_bounded(phone: Phone) -> None:
     assert f"{1002 - MAX_LINES} more lines: open the dashboard" in shown
     assert "5000 more characters" in shown
     assert len(page.text) < 400_000
+
+
+def test_arguments_are_not_left_out_unseen(phone: Phone) -> None:
+    arguments = {**{f"x{number}": "" for number in range(60)}, "command": "rm -r /"}
+    call = PendingCall("c1", "Bash", json.dumps(arguments))
+    page = phone.open(phone.issue(phone.ask(Request("approve", calls=(call,)))))
+    assert "11 more arguments: open the dashboard" in text_of(page)
+
+
+def test_the_hidden_end_of_a_long_line_is_counted(phone: Phone) -> None:
+    # The sign in front of the line counts too.
+    line = f"x = 1{' ' * 394}; import evil"
+    written = {**json.loads(PLAN.arguments), "content": f"{line}\n"}
+    call = PendingCall("c1", "collab_write", json.dumps(written))
+    shown = text_of(phone.open(phone.issue(phone.ask(Request("approve", calls=(call,))))))
+    assert "import evil" not in shown
+    assert "… 13 more characters: open the dashboard" in shown
 
 
 def test_a_removed_line_cannot_look_like_a_head(phone: Phone) -> None:

@@ -111,6 +111,8 @@ differently. Limited to a quarter of that timeout."""
 SLACK_SECONDS: Final = 5.0
 """Seconds after the deadline of a hook at which it is answered, even if a check hangs."""
 _MAX_UNKEPT: Final = 1000
+_BACKGROUND_ENDED: Final = "<task-notification>"
+"""The beginning of the prompt with which Claude Code reports the end of a background command."""
 _MAX_BATCH: Final = 100
 """Maximum number of calls in a batch whose refusals are recorded."""
 _TOOL_ERROR: Final = "<tool_use_error>"
@@ -195,6 +197,8 @@ class Attachment:
         self._on_claim = on_claim
         self._prompted: dict[str, int] = {}
         """The row of the newest prompt of a person, by session path."""
+        self._woken: dict[str, str] = {}
+        """The text that began the newest turn without a person, by session path."""
         self.agent = workspace.registry.agent(agent).id
         self.client = client
         self.process = process
@@ -388,6 +392,7 @@ class Attachment:
         self.sessions.pop(name, None)
         self._turns.pop(session.path, None)
         self._prompted.pop(session.path, None)
+        self._woken.pop(session.path, None)
         self._inbox.forget(session.path)
 
     def _main_path(self, event: Event) -> str:
@@ -508,7 +513,7 @@ class Attachment:
             row = await self.record(session, reported)
             if isinstance(reported, PromptSubmitted) and row is not None:
                 self._inbox.prompted[main] = row.seq
-                if not is_prompt_of_check(reported.text):
+                if self._is_of_person(main, reported.text):
                     self._prompted[main] = row.seq
         told = ""
         if self._tree_calls is not None:
@@ -518,6 +523,15 @@ class Attachment:
             told = await run_to_completion(None, self._tree_calls.end_background, self.agent, given)
         news = await self._take_news(main, handover)
         return tell(PROMPT, "\n".join(each for each in (told, news) if each))
+
+    def _is_of_person(self, main: str, text: str) -> bool:
+        """Return whether a person wrote the prompt ``text``.
+
+        Clients also report the text that wakes an agent, and the end of a background command. An agent can
+        cause both.
+        """
+        is_wake = text.strip() == self._woken.pop(main, "").strip()
+        return not (is_wake or text.lstrip().startswith(_BACKGROUND_ENDED) or is_prompt_of_check(text))
 
     async def _check_call(self, event: Event, name: str, deadline: float) -> HookAnswer:
         """Answer the hook ``name`` about the call of ``event``."""
@@ -864,6 +878,7 @@ class Attachment:
                 return NOTHING
             wake = await self._find_wake(session)
             news = "" if wake.must_wait else await self._take_news(main, handover)
+            self._woken[main] = news
             return self._hooks.resume_turn(news) if news else NOTHING
         turn = self._turn(main)
         turn.clear()
@@ -875,6 +890,7 @@ class Attachment:
                 wake = await self._find_wake(session)
                 is_quiet = bool(held.paused_by) or wake.must_wait
                 if not is_quiet and (text := await self._wake(session, wake, handover)):
+                    self._woken[main] = text
                     return self._hooks.resume_turn(text)
                 waits = [asyncio.ensure_future(each.wait()) for each in (changed, turn)]
                 # The reset comes without a row.
@@ -917,6 +933,9 @@ class Attachment:
             )
         except BudgetReached:
             await self._record_hold(session, "budget")
+            return ""
+        # While it waited for a budget, a person may have paused or stopped it.
+        if not (await self._find_wake(session)).by:
             return ""
         text = self._texts("hook.limit_reset")
         await self.record(session, PromptSubmitted(text, wake.by, f"resume {wake.row}"))

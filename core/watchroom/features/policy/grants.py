@@ -204,7 +204,8 @@ def _read_file(name: str, arguments: Mapping[str, Json], target: str) -> Granted
     path = arguments.get(tool.path)
     if not isinstance(path, str) or not _is_shown(path) or not arguments.keys() <= {tool.path, *tool.free}:
         return None
-    if policy_subject({tool.path: path}).paths != (path,):
+    # A content can name further files.
+    if policy_subject(arguments).paths != (path,):
         return None
     expected = arguments.get(_UNCHECKED_ARGUMENT)
     if expected is not None and not (type(expected) is int and expected >= 0):

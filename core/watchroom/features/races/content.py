@@ -17,6 +17,10 @@ from watchroom.features.trees.git_process import run_git
 _SECONDS: Final = 600.0
 """Timeout for git, which reads all files that have changed."""
 _INDEX: Final = "index"
+_COMPARE: Final = ("core.checkStat=default", "core.trustctime=true")
+"""Git settings with which a file that has changed is always read."""
+_FLAGS: Final = (("--no-assume-unchanged", str.islower), ("--no-skip-worktree", lambda tag: tag in "Ss"))
+"""Options of ``git update-index``, each with a test of the tag of a file that needs it."""
 
 
 def write_content(tree: GitTree) -> str:
@@ -46,7 +50,7 @@ def compare(
     """Count the changes from the commit ``start`` to ``content``, a commit or a git tree. Raises
     `GitError`."""
     words = ("diff-tree", "-r", "--numstat", "--no-renames", "-z", start, content)
-    printed = _run(tree, *words, **(variables or {}))
+    printed = _run(tree, *words, variables=variables)
     files = added = removed = 0
     for record in printed.split(b"\0"):
         if record:
@@ -70,10 +74,42 @@ def _scratch_index(tree: GitTree) -> Iterator[dict[str, str]]:
 
 
 def _write(tree: GitTree, variables: Mapping[str, str]) -> str:
-    _run(tree, "add", "--all", **variables)
-    return _run(tree, "write-tree", **variables).decode("ascii").strip()
+    _clear_flags(tree, variables)
+    _run(tree, "add", "--all", variables=variables)
+    return _run(tree, "write-tree", variables=variables).decode("ascii").strip()
 
 
-def _run(tree: GitTree, *arguments: str, **variables: str) -> bytes:
+def _clear_flags(tree: GitTree, variables: Mapping[str, str]) -> None:
+    """Make git read all files. An agent could hide its changes with flags in the index.
+
+    Files outside of a sparse checkout keep their flag.
+    """
+    records = [
+        os.fsdecode(each) for each in _run(tree, "ls-files", "-v", "-z", variables=variables).split(b"\0")
+    ]
+    flagged = [(record[0], record[2:]) for record in records if record and record[0] != "H"]
+    sparse = _run(
+        tree, "config", "--type=bool", "--default=false", "core.sparseCheckout", variables=variables
+    )
+    if sparse.strip() == b"true":
+        flagged = [each for each in flagged if os.path.lexists(os.path.join(tree.folder, each[1]))]
+    for option, needs in _FLAGS:
+        paths = [path for tag, path in flagged if needs(tag)]
+        if paths:
+            given = os.fsencode("\0".join(paths))
+            _run(tree, "update-index", option, "-z", "--stdin", given=given, variables=variables)
+
+
+def _run(
+    tree: GitTree, *arguments: str, variables: Mapping[str, str] | None = None, given: bytes = b""
+) -> bytes:
     own = {"GIT_DIR": tree.git, "GIT_WORK_TREE": tree.folder, "GIT_LFS_SKIP_SMUDGE": "0"}
-    return run_git(arguments, folder=tree.folder, variables={**own, **variables}, timeout=_SECONDS).output
+    done = run_git(
+        arguments,
+        folder=tree.folder,
+        variables={**own, **(variables or {})},
+        settings=_COMPARE,
+        given=given,
+        timeout=_SECONDS,
+    )
+    return done.output

@@ -120,10 +120,19 @@ def _prepare(tree: GitTree, place: str, content: str) -> None:
     with contextlib.suppress(FileNotFoundError):
         # A killed try left this lock behind: nobody else uses this copy.
         os.unlink(os.path.join(copy.git, "index.lock"))
+    _clear_flags(copy)
     # HEAD is a commit with the content, because commands such as `git describe` look at it.
     _git(copy, "update-ref", "--no-deref", "HEAD", commit_content(tree, content))
     _git(copy, "read-tree", "--reset", "-u", content)
     _git(copy, "clean", "-ffdq")
+
+
+def _clear_flags(copy: GitTree) -> None:
+    """Make git write all files of ``copy``. An earlier command can have flagged files that git skips."""
+    listed = _git(copy, "ls-files", "-v", "-z").split(b"\0")
+    skipped = b"\0".join(each[2:] for each in listed if each[:1] in (b"S", b"s"))
+    if skipped:
+        _git(copy, "update-index", "--no-skip-worktree", "-z", "--stdin", given=skipped)
 
 
 def commit_content(tree: GitTree, content: str, message: str = "try") -> str:
@@ -169,10 +178,14 @@ def _run(place: str, command: Sequence[str], timeout: float, stopping: Event | N
     return TrialOutcome(done.status, done.tail.decode("utf-8", "replace"), place, done.seconds)
 
 
-def _git(tree: GitTree, *arguments: str) -> None:
-    run_git(
+def _git(tree: GitTree, *arguments: str, given: bytes = b"") -> bytes:
+    done = run_git(
         arguments,
         folder=tree.folder,
         variables={"GIT_DIR": tree.git, "GIT_WORK_TREE": tree.folder},
+        # A copy has all files.
+        settings=("core.sparseCheckout=false",),
+        given=given,
         timeout=_GIT_SECONDS,
     )
+    return done.output

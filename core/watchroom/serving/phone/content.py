@@ -119,13 +119,15 @@ def _show_call(
         for name, value in list(arguments.items())[:_MAX_ITEMS]
         if change is None or not _is_shown(name, value, change)
     ]
+    if (more := len(arguments) - _MAX_ITEMS) > 0:
+        facts.append(("…", texts("phone.more_arguments", count=more)))
     if not arguments and call.arguments.strip() not in ("", "{}"):
         facts = [("", _cut(call.arguments, texts))]
     note = ""
     if change is not None:
         difference = diff_hunks(change.before, change.after)
         note = "" if difference else texts("phone.no_change")
-    lines = list(_lines_of(difference))
+    lines = list(_lines_of(difference, texts))
     shown = lines[: max(0, max_lines)]
     path = change.path if change is not None else ""
     return ShownCall(call.name, path, tuple(facts), tuple(shown), len(lines) - len(shown), note)
@@ -136,12 +138,12 @@ def _is_shown(name: str, value: Json, change: Proposal) -> bool:
     return value == (change.after if name == "content" else change.path)
 
 
-def _lines_of(difference: str) -> Iterator[ShownLine]:
+def _lines_of(difference: str, texts: Catalogue) -> Iterator[ShownLine]:
     """Yield the lines of ``difference``. The numbers in the head of a hunk say how many lines belong to it,
     because a removed line can look like the head of a file."""
     old = new = 0
     for line in difference.removesuffix("\n").split("\n") if difference else ():
-        cut = line if len(line) <= MAX_COLUMNS else f"{line[:MAX_COLUMNS]}…"
+        cut = _cut(line, texts, MAX_COLUMNS)
         if old <= 0 and new <= 0:
             if found := _HUNK.match(line):
                 old, new = (1 if each is None else int(each) for each in found.groups())
@@ -157,6 +159,6 @@ def _write(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _cut(text: str, texts: Catalogue) -> str:
-    more = len(text) - MAX_CHARACTERS
-    return text if more <= 0 else f"{text[:MAX_CHARACTERS]}{texts('phone.more_characters', count=more)}"
+def _cut(text: str, texts: Catalogue, most: int = MAX_CHARACTERS) -> str:
+    more = len(text) - most
+    return text if more <= 0 else f"{text[:most]}{texts('phone.more_characters', count=more)}"
