@@ -155,7 +155,7 @@ def test_a_branch_begins_where_it_is_told_and_an_old_one_is_continued(world: Wor
     world.repository.git("branch", "known", first)
     assert world.git(world.add("known"), "rev-parse", "HEAD") == first
     world.repository.git("branch", "other", first)
-    with pytest.raises(InvalidTree, match="cannot begin elsewhere"):
+    with pytest.raises(InvalidTree, match="cannot start at another commit"):
         world.add("other", "main")
 
 

@@ -99,7 +99,7 @@ async def test_leaving_the_passphrase_dialog_decides_nothing(closed: Workspace) 
         await approves(user)
         await user.sees("Passphrase")
         await user.press("escape")
-        await user.is_told("closed")
+        await user.is_told("only signed decisions")
         assert answered(closed) == []
 
 

@@ -15,6 +15,8 @@ from watchroom.kernel.tools.tool import Toolset
 
 TOOLS: Final = Toolset("config", audience="people")
 tool = TOOLS.tool
+_RUN_SECONDS: Final = 3600.0
+"""The default time limit of a run, in seconds."""
 Amount = Annotated[float, Field(gt=0, le=1e12), NO_BOOL_AS_FLOAT]
 
 
@@ -23,19 +25,19 @@ class AddRoutineParams(ParamsModel):
     prompt: str
     folder: str
     trigger: TriggerKind
-    seconds: Annotated[float, Field(ge=0), NO_BOOL_AS_FLOAT] = 0.0
-    at: str = ""
-    zone: str = ""
-    target: str = ""
-    client: str = ""
-    tree: bool = False
-    model: str = ""
-    base_url: str = ""
-    measure: Literal["cost", "tokens"] = "cost"
+    seconds: Annotated[float, Field(ge=0), NO_BOOL_AS_FLOAT] | None = None
+    at: str | None = None
+    zone: str | None = None
+    target: str | None = None
+    client: str | None = None
+    tree: bool | None = None
+    model: str | None = None
+    base_url: str | None = None
+    measure: Literal["cost", "tokens"] | None = None
     budget: Amount
     total: Amount
     until: Annotated[float, Field(gt=0), NO_BOOL_AS_FLOAT]
-    timeout: Amount = 3600.0
+    timeout: Amount | None = None
 
 
 class RoutineParams(ParamsModel):
@@ -49,10 +51,13 @@ class RoutineResult(ResultModel):
 @tool(ADD_ROUTINE, path=("routine",))
 def add_routine(context: ToolContext, params: AddRoutineParams) -> RoutineResult:
     """Add a routine for the person of ``context``. Raise `InvalidRoutine`."""
-    trigger = Trigger(params.trigger, int(params.seconds), params.at, params.zone, params.target)
+    trigger = Trigger(
+        params.trigger, int(params.seconds or 0), params.at or "", params.zone or "", params.target or ""
+    )
     plan = RoutinePlan(
-        *(params.client, params.folder, params.tree, trigger, params.measure, params.budget, params.total),
-        *(int(params.until) * SECOND, params.timeout, params.model, params.base_url),
+        *(params.client or "", params.folder, bool(params.tree), trigger),
+        *(params.measure or "cost", params.budget, params.total, int(params.until) * SECOND),
+        *(params.timeout or _RUN_SECONDS, params.model or "", params.base_url or ""),
         read_state(trigger, params.folder),
     )
     return RoutineResult(

@@ -33,7 +33,7 @@ def pause_agent(context: ToolContext, params: SessionParams) -> SessionResult:
 
 
 class ResumeAgentParams(SessionParams):
-    when: Literal["now", "reset"] = "now"
+    when: Literal["now", "reset"] | None = None
 
 
 @tool("resume_agent", path=("agent_id",))

@@ -140,6 +140,8 @@ def _to_strict(schema: Mapping[str, Json]) -> dict[str, Json]:
             strict = _to_strict(shape)
             if name not in required:
                 strict["type"] = [cast("str", strict["type"]), "null"]
+                if "enum" in strict:
+                    strict["enum"] = [*cast("list[Json]", strict["enum"]), None]
             properties[name] = strict
         kept |= {"properties": properties, "required": list(properties)}
     return kept
