@@ -167,13 +167,14 @@ class TreeWatcher:
                 is_asked = asked > self._served
             changes = watch.wait(0 if is_asked else _WAIT_SECONDS if began is None else _QUIET_SECONDS)
             self._recorder.suspect(changes.paths)
-            if not changes.is_complete:
+            has_new_rules = any(os.path.basename(each) == _IGNORE_FILE for each in changes.paths)
+            if has_new_rules or not changes.is_complete:
                 self._recorder.suspect_all()
             with self._turn:
                 self._served = asked
                 self._turn.notify_all()
-            if any(os.path.basename(each) == _IGNORE_FILE for each in changes.paths):
-                # The ignored folders may be different now.
+            if has_new_rules:
+                # The ignored folders may be different now. Changes until the new watch begins are not seen.
                 watch.close()
                 self._watch = watch = self._open()
                 self._recorder.suspect_all()
