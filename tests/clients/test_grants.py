@@ -14,6 +14,7 @@ from clients.test_acp import Run
 from clients.test_waiting import ASKING, DENYING, add_rules
 from runtime.scripted import say
 from watchroom import Workspace
+from watchroom.errors import GrantRefused
 from watchroom.features.policy.grants import GrantChoice
 from watchroom.features.requests.rows import decide_all
 from watchroom.kernel.call_context import CallContext
@@ -135,11 +136,13 @@ def test_a_file_that_became_a_link_is_not_covered(attached: Attached) -> None:
 
 async def test_an_acp_clients_call_is_granted_once(workspace: Workspace, tmp_path: Path) -> None:
     def asks(number: int, command: str = "npm test") -> list[dict[str, Any]]:
-        call = {"toolCallId": f"c{number}", "title": "Run", "kind": "execute", "status": "pending"}
+        named = {"title": "Run", "kind": "execute", "_meta": {"tool": "Bash"}}
+        call = {"toolCallId": f"c{number}", "status": "pending", **named}
         given = {"toolCallId": f"c{number}", "rawInput": {"command": command}}
         return [{"update": {"sessionUpdate": "tool_call", **call}}, {"ask": given}]
 
     run = Run(workspace, tmp_path, [*asks(1), *asks(2), *asks(3, "npm test x")])
+    run.support = run.support._replace(tool_name=("_meta", "tool"))
     running = asyncio.create_task(run.once())
     first = await run.asked()
     workspace.grants.make(DANA, first.seq, GrantChoice("session", 5))
@@ -152,6 +155,21 @@ async def test_an_acp_clients_call_is_granted_once(workspace: Workspace, tmp_pat
     await running
     tools = [each for each in workspace.sessions.state("alice", "scripted-1").messages if each.role == "tool"]
     assert [each.content for each in tools][:2] == ["yes", "yes"]
+
+
+async def test_an_acp_clients_call_without_the_name_of_its_tool_is_approved_once(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """The kind of a call is that of other tools too, also with the same arguments."""
+    call = {"toolCallId": "c1", "title": "Run", "kind": "execute", "status": "pending"}
+    given = {"toolCallId": "c1", "rawInput": {"command": "npm test"}}
+    run = Run(workspace, tmp_path, [{"update": {"sessionUpdate": "tool_call", **call}}, {"ask": given}])
+    running = asyncio.create_task(run.once())
+    asked = await run.asked()
+    with pytest.raises(GrantRefused):
+        workspace.grants.make(DANA, asked.seq, GrantChoice("session", 5))
+    workspace.requests.answer(DANA, asked.seq, decide_all(workspace.requests.read(asked), True))
+    await running
 
 
 def test_the_sentence_names_the_session(attached: Attached) -> None:

@@ -67,8 +67,6 @@ _COMMAND_TOOLS: Final[Mapping[str, _CommandTool]] = {
     "Bash": _CommandTool(frozenset({"description"}), frozenset({"timeout", "run_in_background"})),
     "bash": _CommandTool(frozenset({"description"}), frozenset({"timeout"})),
     "run_shell_command": _CommandTool(frozenset({"description"})),
-    # Clients that speak ACP may name only the kind of a call.
-    "execute": _CommandTool(frozenset({"description"})),
     "run_command": _CommandTool(fixed=frozenset({"timeoutMs", "timeout_ms"})),
 }
 _FILE_TOOLS: Final[Mapping[str, _FileTool]] = {
