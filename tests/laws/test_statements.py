@@ -16,7 +16,7 @@ from watchroom.model import Write
 HANDOFFS = 10
 CALLS: dict[str, tuple[int, list[dict[str, Json]]]] = {
     "collab_write": (
-        4,
+        3,
         [{"filepath": "a.md", "content": "x", "message": "m", "expected_version": n} for n in range(3)],
     ),
     "send_message": (6, [{"to": "user", "payload": {"text": "Hello."}}] * 3),

@@ -32,7 +32,7 @@ def offered(payload: ModelPayload) -> list[str]:
 
 
 def of_buffers(payload: ModelPayload) -> list[str]:
-    return [name for name in offered(payload) if not name.startswith("collab_")]
+    return [name for name in offered(payload) if "buffer" in name or name.startswith("plan_")]
 
 
 async def test_the_view_and_the_tools_follow_the_buffer(workspace: Workspace, alice: Toolbox) -> None:

@@ -45,7 +45,7 @@ from watchroom.kernel.tools.models import ConflictFailure, Failure, ParamsModel,
 from watchroom.kernel.tools.schemas import Definition, Format, build_definition
 from watchroom.kernel.tools.tool import AnyTool
 from watchroom.kernel.zones import DOCUMENTS, ZONES
-from watchroom.model import HUMAN_PREFIX, MAX_TEXT_BYTES, WRITE_FILE, Json, Note, Row, Zone
+from watchroom.model import MAX_TEXT_BYTES, WRITE_FILE, Json, Note, Row, Zone
 from watchroom.texts import Catalogue, Language
 
 if TYPE_CHECKING:
@@ -210,8 +210,7 @@ class Toolbox:
         - ``trace``: the trace of the call's rows (`begin_trace`).
 
         The result has ``success``. A failure also has ``error``, ``message`` and ``suggestion``. A conflict
-        also has the data for a recovery. An agent's result has ``notices`` if others changed files, boards or
-        documents that it has seen. If the workspace's policy denies the call, it is refused as
+        also has the data for a recovery. If the workspace's policy denies the call, it is refused as
         ``policy_denied``. If the policy requires an approval and ``approved`` is empty, the call is refused
         as ``policy_approval_required``. No error is raised for any arguments.
         """
@@ -222,25 +221,12 @@ class Toolbox:
         made = CallContext(self.actor, name, call, trace=trace)
         try:
             with turn:
-                result = self._dispatch(made, arguments, again=again and bool(call), approved=approved)
-            return self._with_notices(result)
+                return self._dispatch(made, arguments, again=again and bool(call), approved=approved)
         except WatchroomError as error:
             return self._refuse(made, {}, error)
         except Exception:  # noqa: BLE001  # a defect of ours ends one call, not its caller; the log names it
             _log.exception("%s called %s", self.actor, validation.escape_unstorable(name, 100))
             return self._refuse(made, {}, WatchroomError())
-
-    def _with_notices(self, result: ToolResult) -> ToolResult:
-        """Return ``result``, for an agent with the changes by others that it has not been notified of."""
-        if self.actor.startswith(HUMAN_PREFIX):
-            return result
-        try:
-            notices = self._context.zones.change_notices.take(self.actor)
-        except JournalError as error:
-            # The call has its result. The next call asks again.
-            _log.warning("%s is not notified of changes: %s", self.actor, error)
-            return result
-        return {**result, "notices": [each.detail for each in notices]} if notices else result
 
     @contextmanager
     def _claim_approved(self, call: str) -> Iterator[None]:
