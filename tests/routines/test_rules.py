@@ -1,4 +1,4 @@
-"""When a routine is due: at most one run however long nobody looked, and what is missed is counted."""
+"""When a routine is due: at most one run after any pause, and missed runs are counted."""
 
 from __future__ import annotations
 

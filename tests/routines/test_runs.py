@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
+import psutil
 import pytest
 from clock import HOUR, JumpingClock
 from routines import routine_program
@@ -223,6 +226,20 @@ def test_the_budget_of_a_run_ends_only_that_run(world: World) -> None:
     world.spend(1.5)
     world.runner.wait()
     assert (world.states(), world.routine.stopped, world.routine.spent) == (["budget"], None, 1.5)
+
+
+def test_a_run_that_cannot_be_measured_is_ended(world: World) -> None:
+    world.add()
+    world.act("hang")
+    world.clock.ahead += HOUR
+    world.runner.look()
+    world.wait_for_run()
+    client = psutil.Process(int(world.ran[0].split()[0]))
+    with closing(sqlite3.connect(world.folder / "team/.watchroom/journal.db")) as database:
+        database.execute("ALTER TABLE rows RENAME TO unreadable")
+        gone, _ = psutil.wait_procs([client], PATIENCE)
+        database.execute("ALTER TABLE unreadable RENAME TO rows")
+    assert gone == [client]
 
 
 def test_it_ends_after_its_timeout(world: World) -> None:

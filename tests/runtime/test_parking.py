@@ -182,7 +182,7 @@ async def test_a_message_of_a_person_resumes_but_not_that_of_an_agent(
 
 
 async def test_a_server_that_names_a_late_reset_is_not_asked_again(workspace: Workspace) -> None:
-    """The wait between retries has a bound. Earlier, four retries failed before a person was told."""
+    """A reset beyond the longest wait between retries parks the session without a retry."""
     async with asking(limited("3600"), policy=RetryPolicy(base=0.01)) as (server, agent):
         begun = workspace.sessions.begin("alice", agent, messages=HELLO, session_id="s1")
         async with begun as session, at_work(session):

@@ -128,7 +128,8 @@ def find_trace(workspace: Workspace, path: str) -> ClientTrace | None:
 
 
 def find_terminal(workspace: Workspace, path: str) -> ClientTrace | None:
-    """Return the process of the client of the session at ``path``, whoever started it; None if unknown."""
+    """Return the process of the client of the session at ``path``; None if it is unknown. It does not matter
+    who started the client."""
     return next((trace for _, trace in _list_traces(workspace, path)), None)
 
 

@@ -56,6 +56,10 @@ class KeptClient:
         """Return the exit status, None while the client runs."""
         return self._keeper.poll()
 
+    def wait(self) -> None:
+        """Wait until the client has ended."""
+        self._keeper.wait()
+
     def stop(self) -> bool:
         """Have the client end. Return False if it has ended."""
         if self._keeper.poll() is not None:

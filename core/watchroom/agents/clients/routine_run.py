@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from watchroom.agents.clients import client_program
 from watchroom.agents.clients.kept_client import LOOK_SECONDS, KeptClient
 from watchroom.errors import WatchroomError
-from watchroom.features.routines.rows import Routine, RoutinePlan, Run, RunBegin, RunState, StopReason
+from watchroom.features.routines.rows import Routine, RoutinePlan, RoutineRun, RunBegin, RunState, StopReason
 from watchroom.features.routines.rules import Due, find_due, is_too_early
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.checkout.layout import CONTROL
@@ -182,24 +182,29 @@ class RoutineRunner:
         words = ["routine", "start", routine.name, "--dir", root]
         return _Start((*self._program, *words), environment, folder)
 
-    def _attend(self, routine: Routine, run: Run, start: _Start) -> None:
+    def _attend(self, routine: Routine, run: RoutineRun, start: _Start) -> None:
         """Run the client until it ends or has to end, and record its end."""
         began, cause = time.monotonic(), None
         log = log_path(self._workspace.root, routine.name)
         client = KeptClient(self._workspace.platform, log, start.command, start.environment, start.folder)
         checked = began
-        while (status := client.poll()) is None:
-            if cause is None and (self._closing.is_set() or time.monotonic() - checked > CHECK_SECONDS):
-                checked = time.monotonic()
-                cause = self._find_cause(routine, run, checked - began)
-                if cause is not None:
-                    client.stop()
-            self._closing.wait(LOOK_SECONDS) if cause is None else time.sleep(LOOK_SECONDS)
-        client.close()
+        try:
+            while (status := client.poll()) is None:
+                if cause is None and (self._closing.is_set() or time.monotonic() - checked > CHECK_SECONDS):
+                    checked = time.monotonic()
+                    cause = self._find_cause(routine, run, checked - began)
+                    if cause is not None:
+                        client.stop()
+                self._closing.wait(LOOK_SECONDS) if cause is None else time.sleep(LOOK_SECONDS)
+        finally:
+            # If its use cannot be measured, the client must not go on.
+            if client.stop():
+                client.wait()
+            client.close()
         state: RunState = cause or ("done" if status == 0 else "failed")
         self._workspace.routines.end(routine, run, state, abs(status), time.monotonic() - began)
 
-    def _find_cause(self, routine: Routine, run: Run, seconds: float) -> RunState | None:
+    def _find_cause(self, routine: Routine, run: RoutineRun, seconds: float) -> RunState | None:
         """Return why an open run has to end, None if it can go on. Raise `JournalError`."""
         if self._closing.is_set():
             return "interrupted"

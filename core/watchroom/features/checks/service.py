@@ -88,7 +88,8 @@ class Checks:
 
     - ``store``: the journal and the settings.
     - ``trees``, ``commands``: where checks run: copies of working trees, and sandboxes for folders of tasks.
-    - ``sessions``, ``messages``, ``budgets``, ``members``: what agents do, and how they are told.
+    - ``sessions``, ``budgets``, ``members``: the state of agents.
+    - ``messages``: delivers failures to them.
     """
 
     def __init__(

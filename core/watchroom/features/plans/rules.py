@@ -59,7 +59,7 @@ def _with_folder(pattern: str) -> str:
 
 
 def find_common(own: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
-    """Return the patterns of the files that two plans may both change, empty if there are none."""
+    """Return the patterns of files that are in both plans, empty if the plans do not overlap."""
     found = (
         # The narrower of the two, if one is known to be narrower.
         their if covers(mine, their) else mine

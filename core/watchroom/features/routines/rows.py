@@ -166,7 +166,7 @@ def read_reason(row: Row) -> StopReason:
     return next((each for each in _REASONS if each == row.detail.get("reason")), "person")
 
 
-class Run(NamedTuple):
+class RoutineRun(NamedTuple):
     """A run. ``begun``: the row of its begin. ``end``: None if it has not ended."""
 
     begun: Row
@@ -196,7 +196,7 @@ class Routine(NamedTuple):
     prompt: str
     plan: RoutinePlan
     added: Row
-    runs: tuple[Run, ...] = ()
+    runs: tuple[RoutineRun, ...] = ()
     missed: int = 0
     last_missed: int = 0
     stopped: StopReason | None = None
@@ -204,7 +204,7 @@ class Routine(NamedTuple):
     is_running: bool = False
 
     @property
-    def last(self) -> Run | None:
+    def last(self) -> RoutineRun | None:
         """The newest run, None before the first."""
         return self.runs[-1] if self.runs else None
 

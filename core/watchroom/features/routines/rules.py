@@ -92,7 +92,7 @@ def next_slot(trigger: Trigger, added: int, after: int) -> int:
 
 
 def find_due(trigger: Trigger, added: int, handled: int, now: int) -> Due:
-    """Return which runs of a timed ``trigger`` are due at ``now``: at most one, however long nobody looked.
+    """Return which runs of a timed ``trigger`` are due at ``now``: at most one, even after a long sleep.
 
     - ``added``: when the routine was added.
     - ``handled``: the time of the newest run that has begun or was missed.

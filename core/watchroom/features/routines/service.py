@@ -26,7 +26,7 @@ from watchroom.features.routines.rows import (
     ZONE,
     Routine,
     RoutinePlan,
-    Run,
+    RoutineRun,
     RunBegin,
     RunEnd,
     RunState,
@@ -131,12 +131,12 @@ class Routines:
         """Claim the routine ``name`` while a run of it is open. See `Journal.claim`."""
         return self._store.journal.claim(_claim_key(name))
 
-    def begin(self, routine: Routine, begin: RunBegin) -> Run:
+    def begin(self, routine: Routine, begin: RunBegin) -> RoutineRun:
         """Record that a run begins. Raise `JournalError`."""
-        return Run(self._note(BEGIN_RUN, routine, dict(begin._asdict())), begin)
+        return RoutineRun(self._note(BEGIN_RUN, routine, dict(begin._asdict())), begin)
 
     def end(
-        self, routine: Routine, run: Run, state: RunState, status: int = 0, seconds: float = 0.0
+        self, routine: Routine, run: RoutineRun, state: RunState, status: int = 0, seconds: float = 0.0
     ) -> RunEnd:
         """Record how ``run`` has ended, and what it used. Raise `JournalError`."""
         sessions, used = self.measure(run)
@@ -156,13 +156,13 @@ class Routines:
         note = Note(SYSTEM, tool, ZONE, path, message=routine.added.message, detail=fields)
         return self._store.commits.commit(note).row
 
-    def measure(self, run: Run) -> tuple[tuple[str, ...], Used]:
+    def measure(self, run: RoutineRun) -> tuple[tuple[str, ...], Used]:
         """Return the sessions that began in the run's folder since its begin, and what they used. Raise
         `JournalError`."""
         heads = [each for each in self._store.journal.heads(_SESSIONS) if self._is_of(each, run)]
         return tuple(each.path for each in heads[:_MAX_SESSIONS]), used_in(heads)
 
-    def _is_of(self, head: Row, run: Run) -> bool:
+    def _is_of(self, head: Row, run: RoutineRun) -> bool:
         """Return whether the session with the newest step ``head`` belongs to ``run``: it began since then in
         the run's folder, or for a task."""
         if head.seq < run.begun.seq:
@@ -233,14 +233,14 @@ class Routines:
             journal.is_claimed(_claim_key(path.removeprefix(ROUTINE_PREFIX))),
         )
 
-    def _read_runs(self, path: str, after: int) -> tuple[Run, ...]:
+    def _read_runs(self, path: str, after: int) -> tuple[RoutineRun, ...]:
         journal = self._store.journal
         ends = {
             get_int(row.detail, "run"): read_end(row)
             for row in journal.notes(ZONE, path, SYSTEM, END_RUN, after=after)
         }
         begun = journal.notes(ZONE, path, SYSTEM, BEGIN_RUN, after=after)
-        return tuple(Run(row, read_begin(row), ends.get(row.seq)) for row in reversed(begun))
+        return tuple(RoutineRun(row, read_begin(row), ends.get(row.seq)) for row in reversed(begun))
 
 
 def read_state(trigger: Trigger, folder: str) -> str:

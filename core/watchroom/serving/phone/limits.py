@@ -21,7 +21,7 @@ MAX_PER_LINK: Final = 30
 """Maximum number of requests with the same link that are answered in a minute."""
 
 
-class RateLimit:
+class RateLimiter:
     """Counts events by key in windows of a minute. Thread-safe. ``clock``: returns seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -47,7 +47,7 @@ class RefusalRecord:
 
     def __init__(self, links: Links) -> None:
         self._links = links
-        self._limit = RateLimit()
+        self._limit = RateLimiter()
         self._lock = Lock()
         self._uncounted = 0
         self._last: tuple[LinkRefusal, Link | None] | None = None

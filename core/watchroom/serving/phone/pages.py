@@ -20,7 +20,7 @@ from watchroom.features.requests.service import find_request_end
 from watchroom.features.trees.place import display_name
 from watchroom.model import ANSWER, HUMAN_PREFIX, Json, utc_datetime
 from watchroom.serving.phone.content import ShownRequest, show_request
-from watchroom.serving.phone.limits import MAX_PER_LINK, MAX_UNKNOWN, RateLimit, RefusalRecord
+from watchroom.serving.phone.limits import MAX_PER_LINK, MAX_UNKNOWN, RateLimiter, RefusalRecord
 from watchroom.serving.phone.page import (
     MAX_ANSWER_CHARACTERS,
     MAX_REASON_CHARACTERS,
@@ -103,7 +103,7 @@ class PhonePages:
         self._texts = catalogue(language)
         self._place = display_name(workspace.root)
         self._secret = secrets.token_bytes(32)
-        self._limit = RateLimit()
+        self._limit = RateLimiter()
         self._refusals = RefusalRecord(workspace.links)
 
     def close(self) -> None:

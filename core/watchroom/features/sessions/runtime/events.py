@@ -83,7 +83,7 @@ class PlanChanged(Frozen):
     entries: tuple[PlanEntry, ...]
 
 
-class UsageAdded(Frozen):
+class UsageReported(Frozen):
     """A client reported usage without an answer."""
 
     type: Literal["usage_reported"] = "usage_reported"

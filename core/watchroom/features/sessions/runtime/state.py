@@ -30,7 +30,7 @@ from watchroom.features.sessions.runtime.events import (
     Thought,
     ToolFinished,
     ToolPending,
-    UsageAdded,
+    UsageReported,
 )
 from watchroom.features.sessions.runtime.messages import (
     EMPTY_OBJECT,
@@ -83,7 +83,7 @@ class Spent(Frozen):
         )
 
 
-class Limit(Frozen):
+class ModelLimit(Frozen):
     """The limit for which a session is parked. ``resets``: nanoseconds since the epoch, None if unknown.
     ``text``: the words of the model's server."""
 
@@ -118,7 +118,7 @@ class AgentState(Frozen):
     approvals: tuple[PendingCall, ...] = ()
     asked: Request | None = None
     paused_from: SessionStatus | None = None
-    limit: Limit | None = None
+    limit: ModelLimit | None = None
     step_count: int = 0
     granted_from: int = 0
     granted_step: int = -1
@@ -182,7 +182,7 @@ Event: TypeAlias = Annotated[
     | LlmIncomplete
     | Thought
     | PlanChanged
-    | UsageAdded
+    | UsageReported
     | ToolPending
     | ToolFinished
     | HumanApproveRequired

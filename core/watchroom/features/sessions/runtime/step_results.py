@@ -11,7 +11,7 @@ from watchroom.errors import AgentEnded, ModelLimited, TooLarge, ToolFailed, Too
 from watchroom.features.sessions.limits import MAX_WORDS
 from watchroom.features.sessions.runtime.events import ErrorInfo, Failed, RateLimited, ToolFinished
 from watchroom.features.sessions.runtime.messages import ToolCall, ToolMessage
-from watchroom.features.sessions.runtime.state import AgentState, Event, Limit, StepResult, count_failure
+from watchroom.features.sessions.runtime.state import AgentState, Event, ModelLimit, StepResult, count_failure
 from watchroom.model import MAX_TEXT_BYTES, Json, timestamp
 from watchroom.texts import Language
 from watchroom.validation import extract_first_line
@@ -37,7 +37,7 @@ def park_step(
     info = describe_error(error, language)
     words = extract_first_line(str(error.values.get("problem", "")) or info.message, MAX_WORDS)
     resets = "" if error.resets is None else timestamp(error.resets)
-    after = state.with_changes(status="parked", error=info, limit=Limit(resets=error.resets, text=words))
+    after = state.with_changes(status="parked", error=info, limit=ModelLimit(resets=error.resets, text=words))
     return StepResult(events=(*before, RateLimited(text=words, resets=resets)), new_state=after)
 
 
