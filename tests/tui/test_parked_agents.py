@@ -72,6 +72,7 @@ async def test_the_agents_screen_has_the_key_too(workspace: Workspace) -> None:
     async with dashboard(workspace, size=WIDE) as user:
         park(workspace, resets)
         await user.goes_to("2", "agents")
+        await user.sees("⧖ parked until", "rate or usage limit")
         await user.press("a")
         await user.until(lambda: any(map(is_leave, instructions(workspace))), "the leave")
 
