@@ -1,0 +1,71 @@
+"""The example plug-ins, installed with pip beside the wheel."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+from plugins.installing import EXAMPLES
+from real.environments import Environment, build_wheel, clean_environment, make_environment
+
+pytestmark = pytest.mark.real
+
+KINDS: Final = sorted(each.name for each in EXAMPLES.iterdir())
+PATIENCE: Final = 60
+
+
+class Place(NamedTuple):
+    """An environment with all examples, and a folder with a workspace ``team/`` of two agents."""
+
+    environment: Environment
+    folder: Path
+    variables: dict[str, str]
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.environment.program("watchroom"), *arguments],
+            cwd=self.folder,
+            env=self.variables,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    folder = tmp_path_factory.mktemp("plugins")
+    environment = make_environment(folder / "environment")
+    environment.install(str(build_wheel(folder)))
+    environment.install(*(str(EXAMPLES / kind) for kind in KINDS))
+    (folder / "home").mkdir()
+    # The path of a socket is short. The service of this machine's user is another one.
+    with tempfile.TemporaryDirectory(prefix="wr-") as runtime:
+        variables = {**clean_environment(folder / "home"), "XDG_RUNTIME_DIR": runtime}
+        found = Place(environment, folder, variables)
+        assert found.run("init", "team/", "--agent", "alice", "--agent", "bob").returncode == 0
+        yield found
+        found.run("service", "stop")
+
+
+async def test_the_tool_is_offered_to_mcp_clients_and_called(place: Place) -> None:
+    given = json.dumps({"filepath": "plan.md", "content": "# Harbour study\n", "message": "m"})
+    assert place.run("call", "team/", "alice", "collab_write", given).returncode == 0
+    server = StdioServerParameters(
+        command=place.environment.program("watchroom"),
+        args=["mcp", "team/", "--agent", "alice"],
+        env=place.variables,
+        cwd=place.folder,
+    )
+    async with Client(server) as client:
+        assert "count_words" in [tool.name for tool in (await client.list_tools()).tools]
+        result = await client.call_tool("count_words", {"filepath": "plan.md"})
+    assert result.structured_content == {"success": True, "words": 3, "version": 1}
