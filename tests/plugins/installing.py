@@ -46,7 +46,14 @@ class Installed:
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a command of Watchroom in a new process. It is not forked from one that runs already."""
-        command = [sys.executable, "-c", _RUN, *arguments]
         return subprocess.run(
-            command, env=self.variables, capture_output=True, text=True, timeout=_PATIENCE, check=False
+            self.command(*arguments),
+            env=self.variables,
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE,
+            check=False,
         )
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-c", _RUN, *arguments]

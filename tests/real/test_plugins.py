@@ -69,3 +69,23 @@ async def test_the_tool_is_offered_to_mcp_clients_and_called(place: Place) -> No
         assert "count_words" in [tool.name for tool in (await client.list_tools()).tools]
         result = await client.call_tool("count_words", {"filepath": "plan.md"})
     assert result.structured_content == {"success": True, "words": 3, "version": 1}
+
+
+def test_the_target_gets_an_alert(place: Place) -> None:
+    assert place.run("init", "alerted/", "--agent", "alice", "--agent", "bob").returncode == 0
+    config = place.folder / "alerted/.watchroom/config.toml"
+    target = '[alerts.targets.log]\ntype = "plugin"\nplugin = "file"\nurl = "$WATCHROOM_ALERTS"\n'
+    config.write_text(f"{config.read_text('utf-8')}\n[alerts]\ndigest_seconds = 0\n{target}", "utf-8")
+    for agent in ("alice", "bob"):
+        given = {"filepath": "plan.md", "content": f"{agent}\n", "message": "m", "expected_version": 0}
+        place.run("call", "alerted/", agent, "collab_write", json.dumps(given))
+    file = place.folder / "alerts.jsonl"
+    variables = {**place.variables, "WATCHROOM_ALERTS": str(file), "PYTHONUNBUFFERED": "1"}
+    command = [place.environment.program("watchroom"), "watch", "alerted/", "--send"]
+    with subprocess.Popen(
+        command, cwd=place.folder, env=variables, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        next(line for line in process.stdout if "Alert sent to log" in line)
+        process.terminate()
+    assert "plan.md" in json.loads(file.read_text("utf-8"))["text"]

@@ -7,17 +7,17 @@ metadata of packages is read when the first plug-in of a group is needed, becaus
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final, Generic, NamedTuple, TypeVar
+
+from watchroom.validation import PLUGIN_NAME
 
 T = TypeVar("T")
 
 OWN_PACKAGE: Final = "watchroom"
 MAX_PLUGINS: Final = 100
 """Max plug-ins of a group. Others are left out."""
-_NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}", re.ASCII)
 _MAX_REASON: Final = 300
 _log = logging.getLogger("watchroom")
 
@@ -67,7 +67,7 @@ def load_plugins(group: str, check: Callable[[OfferedPlugin], T]) -> Plugins[T]:
     points = [(each.dist.name if each.dist else "?", each.name, each) for each in entry_points(group=group)]
     for package, name, point in sorted(points, key=lambda each: (each[0] != OWN_PACKAGE, each[1], each[0])):
         try:
-            if not _NAME.fullmatch(name):
+            if not PLUGIN_NAME.fullmatch(name):
                 raise ValueError("the name is invalid: lower-case letters, digits, - and _, at most 40")
             if name in found:
                 raise ValueError("an earlier plug-in has this name")
