@@ -44,7 +44,7 @@ class Place(NamedTuple):
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     folder = tmp_path_factory.mktemp("plugins")
     environment = make_environment(folder / "environment")
-    environment.install(str(build_wheel(folder)))
+    environment.install(f"{build_wheel(folder)}[acp]")
     environment.install(*(str(EXAMPLES / kind) for kind in KINDS))
     (folder / "home").mkdir()
     # The path of a socket is short. The service of this machine's user is another one.
@@ -89,3 +89,8 @@ def test_the_target_gets_an_alert(place: Place) -> None:
         next(line for line in process.stdout if "Alert sent to log" in line)
         process.terminate()
     assert "plan.md" in json.loads(file.read_text("utf-8"))["text"]
+
+
+def test_the_client_works_as_an_agent(place: Place) -> None:
+    done = place.run("run", "echo", "team/", "Hello", "--agent", "bob", "--once")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "You said: Hello\n", "")
