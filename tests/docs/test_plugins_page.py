@@ -25,10 +25,8 @@ def test_the_page_shows_the_module_of_the_example(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_page_names_the_entry_point_of_the_example(kind: str) -> None:
-    (group,) = tomllib.loads((EXAMPLES / kind / "pyproject.toml").read_text("utf-8"))["project"][
-        "entry-points"
-    ]
+    project = tomllib.loads((EXAMPLES / kind / "pyproject.toml").read_text("utf-8"))["project"]
     (row,) = re.findall(
         rf"^\| {kind} \| `([\w.]+)` .*\(\.\./examples/plugins/{kind}\)", PAGE, flags=re.MULTILINE
     )
-    assert row == group
+    assert row in project["entry-points"]

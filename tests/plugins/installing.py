@@ -29,20 +29,23 @@ class Installed:
         project = tomllib.loads((source / "pyproject.toml").read_text("utf-8"))["project"]
         (package,) = (each for each in source.iterdir() if each.name == project["name"].replace("-", "_"))
         shutil.copytree(package, self.folder / package.name)
-        for group, points in project["entry-points"].items():
-            self.add_points(project["name"], group, points)
+        self._record(project["name"], project["entry-points"])
 
     def add_module(self, package: str, code: str, group: str, points: Mapping[str, str]) -> None:
         """Install a package with one module, whose name is that of the package."""
         (self.folder / f"{package}.py").write_text(code, encoding="utf-8")
-        self.add_points(package, group, points)
+        self._record(package, {group: points})
 
-    def add_points(self, package: str, group: str, points: Mapping[str, str]) -> None:
+    def _record(self, package: str, groups: Mapping[str, Mapping[str, str]]) -> None:
         record = self.folder / f"{package.replace('-', '_')}-1.dist-info"
         record.mkdir(parents=True)
         (record / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1\n", "utf-8")
-        lines = [f"{name} = {value}" for name, value in points.items()]
-        (record / "entry_points.txt").write_text("\n".join([f"[{group}]", *lines, ""]), "utf-8")
+        lines = [
+            line
+            for group, points in groups.items()
+            for line in (f"[{group}]", *(f"{name} = {value}" for name, value in points.items()))
+        ]
+        (record / "entry_points.txt").write_text("\n".join([*lines, ""]), "utf-8")
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a command of Watchroom in a new process. It is not forked from one that runs already."""

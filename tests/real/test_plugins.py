@@ -94,3 +94,12 @@ def test_the_target_gets_an_alert(place: Place) -> None:
 def test_the_client_works_as_an_agent(place: Place) -> None:
     done = place.run("run", "echo", "team/", "Hello", "--agent", "bob", "--once")
     assert (done.returncode, done.stdout, done.stderr) == (0, "You said: Hello\n", "")
+
+
+def test_the_zone_refuses_what_breaks_its_rule(place: Place) -> None:
+    given = json.dumps({"subject": "Use one harbour", "content": "It is cheaper."})
+    assert place.run("call", "team/", "alice", "propose_decision", given).returncode == 0
+    text = {"filepath": "decisions/0002.md", "content": "No.\n", "message": "m", "expected_version": 0}
+    refused = place.run("call", "team/", "alice", "collab_write", json.dumps(text))
+    assert json.loads(refused.stdout)["error"] == "zone_refused"
+    assert place.run("verify", "team/").returncode == 0

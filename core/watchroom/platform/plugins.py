@@ -59,7 +59,7 @@ def load_plugins(group: str, check: Callable[[OfferedPlugin], T]) -> Plugins[T]:
 
     A problem is also logged.
     """
-    # It takes longer to load than most commands run.
+    # Loading the module takes longer than most commands run.
     from importlib.metadata import entry_points
 
     found: dict[str, T] = {}
