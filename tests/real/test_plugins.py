@@ -13,12 +13,14 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from plugins.installing import EXAMPLES
+from pty_driver import Terminal
 from real.environments import Environment, build_wheel, clean_environment, make_environment
 
 pytestmark = pytest.mark.real
 
 KINDS: Final = sorted(each.name for each in EXAMPLES.iterdir())
 PATIENCE: Final = 60
+F6: Final = "\x1b[17~"
 
 
 class Place(NamedTuple):
@@ -103,3 +105,17 @@ def test_the_zone_refuses_what_breaks_its_rule(place: Place) -> None:
     refused = place.run("call", "team/", "alice", "collab_write", json.dumps(text))
     assert json.loads(refused.stdout)["error"] == "zone_refused"
     assert place.run("verify", "team/").returncode == 0
+
+
+def test_the_screen_opens_with_its_key(place: Place) -> None:
+    given = json.dumps({"filepath": "../plan.md", "content": "", "message": "m"})
+    assert place.run("call", "team/", "alice", "collab_write", given).returncode == 1
+    argv = [place.environment.program("watchroom"), "open", "team/"]
+    with Terminal(argv, 120, 40, env=place.variables, cwd=str(place.folder)) as terminal:
+        terminal.wait_for_text("Needs you", timeout=PATIENCE)
+        terminal.wait_until_idle()
+        terminal.send(F6)
+        terminal.wait_for_text("Refusals", timeout=PATIENCE)
+        terminal.wait_for_text("invalid_path", timeout=PATIENCE)
+        terminal.send("q")
+        assert terminal.wait(PATIENCE) == 0
