@@ -49,6 +49,26 @@ async def test_the_key_opens_the_example_which_follows_the_journal(
         await user.until(lambda: user.place == "overview", "the overview")
 
 
+async def test_help_search_and_the_past_work_on_it(
+    installed: Installed, workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    installed.add_example("screen")
+    collide(alice, bob)
+    async with dashboard(workspace) as user:
+        await bind_screens(user.app)
+        await user.press("f6")
+        await user.sees("version_conflict")
+        await user.press("question_mark")
+        await user.until(lambda: user.place == "HelpDialog", "the help")
+        await user.press("escape", "slash")
+        await user.type("plan")
+        await user.sees("1 found")
+        await user.press("escape")
+        await user.press("T", "comma")
+        await user.sees_no("version_conflict")
+        await user.press("q")
+
+
 @pytest.mark.parametrize(("language", "title"), [("en", "Open Refusals"), ("zh", "打开被拒绝的操作")])
 async def test_the_palette_opens_it_in_the_persons_language(
     installed: Installed, workspace: Workspace, language: Language, title: str
