@@ -116,6 +116,12 @@ class PeopleOnly(PermissionDenied):
     texts = "people_only"
 
 
+class ZoneRefused(DeniedError):
+    """The rule of a plug-in's zone refuses a write. Values: zone, reason."""
+
+    code = "zone_refused"
+
+
 class UnknownAgent(DeniedError):
     """No agent with this id is registered. Values: agent, known."""
 

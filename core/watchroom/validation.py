@@ -35,6 +35,8 @@ TOP_BOARD: Final = "top-layer"
 MID_BOARD: Final = "mid-layer-"
 BOTTOM_BOARD: Final = "bottom-layer-"
 
+PLUGIN_NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}", re.ASCII)
+"""The name of an entry point of another package."""
 _AGENT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 _SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", re.ASCII)
 _HUMAN_NAME = re.compile(r"[\w][\w .@-]{0,63}")

@@ -101,6 +101,7 @@ REFUSED: Final = {
     "--undo 5f0c21aa": "the workspace has no such revert",
     "watchroom verify team/ --against": "there is no such seal",
     "watchroom run NAME": "there is no such agent",
+    "watchroom client show echo": "the package with this client is not installed",
     "watchroom client search --update": "there is no network",
     "watchroom gemini": "the client is not attached in this copy of the repository",
     "watchroom hook": "there is no event on standard input",

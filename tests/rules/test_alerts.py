@@ -175,6 +175,7 @@ QUIET: dict[str, object] = {"start": "22:00", "end": "07:00", "zone": "UTC"}
         {"targets": {"a" * 40: {**TARGET, "token": "$" + "T" * 100}}},
         {"targets": {"a": {"type": "apprise", "url": "$URL"}}},
         {"targets": {"a": {"type": "webhook", "url": "$_url1"}}},
+        {"targets": {"a": {"type": "plugin", "url": "$URL", "token": "$TOKEN", "plugin": "p" * 40}}},
     ],
     ids=str,
 )
@@ -215,6 +216,17 @@ def test_a_table_at_its_bounds_is_read_and_written_again(table: dict[str, object
         (
             {"targets": {"a": {"type": "apprise", "url": "$URL", "token": "$TOKEN"}}},
             "alerts.targets.a.token",
+        ),
+        ({"targets": {"a": {"type": "plugin", "url": "$URL"}}}, "alerts.targets.a.plugin"),
+        ({"targets": {"a": {**TARGET, "plugin": "sms"}}}, "alerts.targets.a.plugin"),
+        ({"targets": {"a": {**TARGET, "plugin": 5}}}, "alerts.targets.a.plugin"),
+        (
+            {"targets": {"a": {"type": "plugin", "url": "$URL", "plugin": "P" * 3}}},
+            "alerts.targets.a.plugin",
+        ),
+        (
+            {"targets": {"a": {"type": "plugin", "url": "https://ntfy.sh", "plugin": "sms"}}},
+            "alerts.targets.a.url",
         ),
         ({"quiet": []}, "alerts.quiet"),
         ({"quiet": {**QUIET, "more": 1}}, "alerts.quiet.more"),

@@ -72,10 +72,14 @@ class Catalogue:
 
 @cache
 def catalogue(language: Language = "en", package: str = "watchroom.texts") -> Catalogue:
-    """Return the cached catalogue of ``package``, which contains ``en.toml`` and ``zh.toml``."""
+    """Return the cached catalogue of ``package``, which contains ``en.toml`` and ``zh.toml``. Texts of other
+    packages may be in English only."""
     # Loading importlib.resources takes longer than reading all texts.
     (folder,) = import_module(package).__path__
-    with open(os.path.join(folder, f"{language}.toml"), encoding="utf-8") as file:
+    path = os.path.join(folder, f"{language}.toml")
+    if not os.path.exists(path):
+        path = os.path.join(folder, "en.toml")
+    with open(path, encoding="utf-8") as file:
         return Catalogue(file.read())
 
 

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from watchroom.agents.clients.acp_registry import AgentStart, RegistryAgent, list_starts, platform_name
 from watchroom.agents.clients.acp_registry_files import IndexNotFetched, KeptIndex, fetch_index, read_index
 from watchroom.agents.clients.adapter import AcpSupport, ClientAdapter
+from watchroom.agents.clients.plugins import client_plugins, find_client
 from watchroom.agents.clients.registry import ADAPTERS
 from watchroom.agents.clients.supervision import (
     ASPECTS,
@@ -30,7 +31,7 @@ from watchroom_cli.output.table import format_table
 
 _ACTIONS: Final = ("search", "show")
 _KNOWN: Final = "watchroom"
-"""The kind of start of the clients with records."""
+"""The kind of start of the clients with records, of Watchroom and of plug-ins."""
 
 
 class ClientWay(NamedTuple):
@@ -81,15 +82,6 @@ def _update(texts: Catalogue) -> KeptIndex | None:
     return kept
 
 
-def find_known(name: str) -> ClientAdapter | None:
-    """Return the record of the client with this ``name``, or with this id in the registry; None if Watchroom
-    has none."""
-    for each in ADAPTERS:
-        if name == each.name or (each.acp is not None and name in each.acp.registry):
-            return each
-    return None
-
-
 def find_starts(agent: RegistryAgent) -> list[AgentStart]:
     """Return the ways to start ``agent`` on this machine."""
     return list_starts(agent, platform_name(platform.system(), platform.machine()))
@@ -114,9 +106,12 @@ def describe_install(start: AgentStart, texts: Catalogue) -> str:
 
 def _search(args: Namespace, kept: KeptIndex | None, texts: Catalogue) -> None:
     words = args.text.casefold().split()
-    found = [_known_entry(each) for each in ADAPTERS if all(word in each.name for word in words)]
+    known = (*ADAPTERS, *client_plugins().found.values())
+    found = [_known_entry(each) for each in known if all(word in each.name for word in words)]
     if kept is not None:
-        found += [_registry_entry(each) for each in kept.content.search(args.text) if not find_known(each.id)]
+        found += [
+            _registry_entry(each) for each in kept.content.search(args.text) if not find_client(each.id)
+        ]
     if args.json:
         print_json({"fetched": kept.fetched.isoformat() if kept else None, "clients": found}, indent=2)
         return
@@ -151,7 +146,7 @@ def _registry_entry(agent: RegistryAgent) -> dict[str, Json]:
 
 
 def _show(args: Namespace, kept: KeptIndex | None, texts: Catalogue) -> None:
-    adapter = find_known(args.text)
+    adapter = find_client(args.text)
     agent = kept.content.agents.get(args.text) if kept is not None else None
     if adapter is None and agent is None:
         raise WrongUsage(unknown_client(args.text, kept, texts))
@@ -185,7 +180,7 @@ def _show(args: Namespace, kept: KeptIndex | None, texts: Catalogue) -> None:
 def unknown_client(name: str, kept: KeptIndex | None, texts: Catalogue) -> str:
     """Return why no client has this ``name``."""
     if kept is None:
-        known = ", ".join(each.name for each in ADAPTERS)
+        known = ", ".join((*(each.name for each in ADAPTERS), *client_plugins().found))
         return texts("cli.client.unknown_never_fetched", name=sanitize(name), known=known)
     return texts("cli.client.unknown", name=sanitize(name), date=f"{kept.fetched:%Y-%m-%d}")
 

@@ -8,7 +8,7 @@ import sys
 from watchroom.agents.clients.acp_registry import choose_start
 from watchroom.agents.clients.acp_registry_files import allow, is_allowed, read_index
 from watchroom.agents.clients.adapter import AcpSupport
-from watchroom.agents.clients.registry import ACP_CLIENTS
+from watchroom.agents.clients.plugins import find_client
 from watchroom.features.policy.shown_commands import quote_command
 from watchroom.texts import Catalogue
 from watchroom_tui.presentation.usage import WrongUsage
@@ -17,14 +17,14 @@ from watchroom_cli.acting_person import refuse_agents
 from watchroom_cli.agents.client import (
     describe_install,
     find_installed,
-    find_known,
     find_starts,
     unknown_client,
 )
 
 
 def find_support(name: str, own_command: str | None, root: str, texts: Catalogue) -> AcpSupport:
-    """Return how the client ``name`` is run: from its record, else from the ACP registry.
+    """Return how the client ``name`` is run: from the record of Watchroom or a plug-in, else from the ACP
+    registry.
 
     - ``own_command``: the command that the person gave instead
     - ``root``: the workspace
@@ -32,11 +32,12 @@ def find_support(name: str, own_command: str | None, root: str, texts: Catalogue
     Raises `WrongUsage` if there is no such client, its program is not installed, or nobody allowed its
     command. Raises `AgentCannotAnswer` if an agent would have to be asked.
     """
-    known = ACP_CLIENTS.get(name)
+    known = find_client(name)
     if known is not None:
-        return known if own_command is None else known._replace(command=tuple(shlex.split(own_command)))
-    if (other := find_known(name)) is not None:
-        raise WrongUsage(texts("cli.run.use_known", client=other.name))
+        if known.name != name or known.acp is None:
+            raise WrongUsage(texts("cli.run.use_known", client=known.name))
+        support = known.acp
+        return support if own_command is None else support._replace(command=tuple(shlex.split(own_command)))
     kept = read_index()
     agent = kept.content.agents.get(name) if kept is not None else None
     if agent is None:

@@ -9,6 +9,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TextIO
 
+from watchroom.agents.clients.plugins import find_client
 from watchroom.agents.clients.registry import ACP_CLIENTS
 from watchroom.features.sessions.limits import RateLimit
 from watchroom.kernel.journal import is_server_address, without_password
@@ -61,7 +62,7 @@ def run_run(args: Namespace, texts: Catalogue) -> int:
         raise WrongUsage(texts("cli.run.no_tools", client=args.client))
     if args.mode is not None:
         support = support._replace(mode=args.mode)
-    elif args.client not in ACP_CLIENTS:
+    elif find_client(args.client) is None:
         _print(texts("cli.run.may_not_ask", client=args.client), sys.stderr)
     ends: list[TurnLimited | SessionEnded] = []
 

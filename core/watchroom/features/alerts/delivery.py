@@ -16,6 +16,7 @@ from watchroom.features.alerts.payloads import (
     split_topic,
     without_mentions,
 )
+from watchroom.features.alerts.plugins import PluginDelivery
 from watchroom.features.alerts.rows import AlertMessage, Identity
 from watchroom.features.alerts.rules import AlertTarget, is_web_address
 from watchroom.platform.json_post import DeliveryFailed, post_json, resolve_variable
@@ -42,13 +43,16 @@ def open_delivery(
     - ``place``: the workspace's name.
     - ``link``: the address of the workspace's dashboard, empty for no link.
 
-    Raise `DeliveryUnusable` if a variable is missing, an address is invalid, or an extra is not installed.
+    Raise `DeliveryUnusable` if a variable is missing, an address is invalid, or an extra or a plug-in is
+    not installed.
     """
     entry = f"alerts.targets.{target.name}"
     url = resolve_variable(f"{entry}.url", target.url, environ, texts)
     token = resolve_variable(f"{entry}.token", target.token, environ, texts)
     if target.type == "apprise":
         return AppriseDelivery(entry, url, place, link, texts)
+    if target.type == "plugin":
+        return PluginDelivery(entry, target.plugin, url, token, place, link, texts)
     if not is_web_address(url) or (target.type == "ntfy" and not split_topic(url)[1]):
         raise DeliveryUnusable(problem=texts("alert.no_address", entry=f"{entry}.url"))
     if not token.isascii() or not token.isprintable():

@@ -12,14 +12,16 @@ from urllib.parse import parse_qs, urlsplit
 from watchroom.errors import ConfigInvalid
 from watchroom.features.alerts.rows import AlertEvent, AlertItem, AlertMessage, TargetState
 from watchroom.features.needs.rules import URGENCY, NeedKind
+from watchroom.validation import PLUGIN_NAME
 
-TargetType: TypeAlias = Literal["webhook", "slack", "ntfy", "apprise"]
+TargetType: TypeAlias = Literal["webhook", "slack", "ntfy", "apprise", "plugin"]
 """The form of messages.
 
 - ``webhook``: a JSON object by POST.
 - ``slack``: a JSON object with only a ``text``, for Slack and compatible services.
 - ``ntfy``: a message to a topic of ntfy.
 - ``apprise``: a message to a service that the library Apprise supports.
+- ``plugin``: a message that another package sends (docs/plugins.md).
 """
 TARGET_TYPES: Final[tuple[TargetType, ...]] = get_args(TargetType)
 _TARGET_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}", re.ASCII)
@@ -40,6 +42,7 @@ class AlertTarget(NamedTuple):
 
     - ``url``: the address, or ``$`` and the name of an environment variable.
     - ``token``: ``$`` and the name of an environment variable, empty for no token.
+    - ``plugin``: the name of the plug-in that sends, empty for other types.
 
     The config is a row, and rows must not contain secrets.
     """
@@ -48,6 +51,7 @@ class AlertTarget(NamedTuple):
     type: TargetType
     url: str
     token: str = ""
+    plugin: str = ""
 
 
 class QuietHours(NamedTuple):
@@ -171,18 +175,22 @@ def _target(name: str, table: object) -> AlertTarget:
     place = f"alerts.targets.{name if _TARGET_NAME.fullmatch(name) else ascii(name[:40])}"
     if not _TARGET_NAME.fullmatch(name):
         raise ConfigInvalid(problem=place)
-    fields = _table(place, table, ("type", "url", "token"))
+    fields = _table(place, table, ("type", "url", "token", "plugin"))
     kind = fields.get("type")
     if kind not in TARGET_TYPES:
         raise ConfigInvalid(problem=f"{place}.type ({', '.join(TARGET_TYPES)})")
-    url, token = fields.get("url"), fields.get("token", "")
+    url, token, plugin = fields.get("url"), fields.get("token", ""), fields.get("plugin", "")
+    is_plugin = isinstance(plugin, str) and PLUGIN_NAME.fullmatch(plugin) is not None
+    if is_plugin != (kind == "plugin") or ("plugin" in fields and not is_plugin):
+        raise ConfigInvalid(problem=f'{place}.plugin (type = "plugin")')
     is_variable = isinstance(url, str) and _VARIABLE.fullmatch(url) is not None
-    # An Apprise address contains secrets.
-    if not is_variable and (kind == "apprise" or not is_web_address(url)):
-        raise ConfigInvalid(problem=f"{place}.url ($VARIABLE{'' if kind == 'apprise' else ', http, https'})")
+    # The addresses of Apprise contain secrets, and those of plug-ins may.
+    needs_variable = kind in ("apprise", "plugin")
+    if not is_variable and (needs_variable or not is_web_address(url)):
+        raise ConfigInvalid(problem=f"{place}.url ($VARIABLE{'' if needs_variable else ', http, https'})")
     if token != "" and (kind == "apprise" or not isinstance(token, str) or not _VARIABLE.fullmatch(token)):
         raise ConfigInvalid(problem=f"{place}.token ($VARIABLE)")
-    return AlertTarget(name, kind, cast("str", url), token)
+    return AlertTarget(name, kind, cast("str", url), token, cast("str", plugin))
 
 
 def _quiet(table: object) -> QuietHours:

@@ -1,15 +1,15 @@
 """All tools, and the current tools of one caller.
 
-Other packages add tools with an entry point of the group ``watchroom.tools``, which names a `Toolset`. The
-package's catalogue has the texts for system prompts.
+Other packages add tools with an entry point of the group ``watchroom.tools``, which names a `Toolset`
+(docs/plugins.md). The package's catalogue has the texts for system prompts.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib.metadata import entry_points
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from watchroom import validation
 from watchroom.algorithms.editing import parse_tool_name
@@ -34,9 +34,10 @@ from watchroom.features.tasks import member_tools as agents
 from watchroom.features.tasks import tools as tasks
 from watchroom.features.trees import tools as trees
 from watchroom.kernel.tools.context import ToolContext
-from watchroom.kernel.tools.tool import AnyTool, ToolsetName
-from watchroom.model import HUMAN_PREFIX
-from watchroom.texts import Language, catalogue
+from watchroom.kernel.tools.tool import AnyTool, Toolset, ToolsetName
+from watchroom.model import HUMAN_PREFIX, Zone
+from watchroom.platform.plugins import OWN_PACKAGE, OfferedPlugin, Plugins, load_plugins
+from watchroom.texts import LANGUAGES, Language, catalogue
 
 ENTRY_POINT_GROUP: Final = "watchroom.tools"
 DEFAULT_SERVER_TOOLSETS: Final[tuple[ToolsetName, ...]] = (
@@ -45,6 +46,7 @@ DEFAULT_SERVER_TOOLSETS: Final[tuple[ToolsetName, ...]] = (
     files.SHARED_TOOLS.name,
 )
 """The toolsets that an MCP server offers by default. Their definitions cost a model at most 4,000 tokens."""
+_TOOL_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,59}", re.ASCII)
 _CORE: Final = (
     files.PRIVATE_TOOLS,
     handoffs.TOOLS,
@@ -69,17 +71,45 @@ _CORE: Final = (
 
 
 @cache
+def plugin_tools() -> Plugins[Toolset]:
+    """Return the toolsets of installed packages. A toolset is left out if one of its tools is invalid."""
+    taken = {tool.name for tools in _CORE for tool in tools}
+
+    def check(offered: OfferedPlugin) -> Toolset:
+        if not isinstance(offered.value, Toolset):
+            raise ValueError(f"{type(offered.value).__name__} is no Toolset")
+        for tool in offered.value:
+            if tool.name in taken:
+                raise ValueError(f"there is another tool {tool.name}")
+            if offered.package != OWN_PACKAGE:
+                _check_tool(tool)
+        taken.update(tool.name for tool in offered.value)
+        return offered.value
+
+    return load_plugins(ENTRY_POINT_GROUP, check)
+
+
+def _check_tool(tool: AnyTool) -> None:
+    """Raise ValueError if ``tool`` of another package cannot be offered."""
+    if not _TOOL_NAME.fullmatch(tool.name):
+        raise ValueError(f"the name of the tool {tool.name!r} is invalid")
+    if unknown := {tool.toolset, tool.zone} - {*get_args(Zone)}:
+        raise ValueError(f"the tool {tool.name} is in no zone: {', '.join(map(repr, unknown))}")
+    for language in LANGUAGES:
+        texts = catalogue(language, tool.texts)
+        needed: list[tuple[str, ...]] = [(f"{tool.text_key}.{part}",) for part in ("title", "description")]
+        needed += [(f"{tool.text_key}.{name}", f"argument.{name}") for name in tool.params.model_fields]
+        for keys in needed:
+            if not any(key in texts for key in keys):
+                raise ValueError(f"the text {keys[0]} is missing ({language})")
+
+
+@cache
 def all_tools() -> Mapping[str, AnyTool]:
     """Return all tools by name, except tools of open buffers. The core's tools come first, then the tools of
-    installed packages. Raise TypeError if two tools have the same name."""
-    found: dict[str, AnyTool] = {}
-    points = sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda each: each.name)
-    for tools in (*_CORE, *(point.load() for point in points)):
-        for tool in tools:
-            if tool.name in found:
-                raise TypeError(f"two tools have the name {tool.name}")
-            found[tool.name] = tool
-    return found
+    installed packages."""
+    toolsets = (*_CORE, *plugin_tools().found.values())
+    return {tool.name: tool for tools in toolsets for tool in tools}
 
 
 @cache

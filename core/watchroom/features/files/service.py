@@ -15,6 +15,7 @@ from watchroom.errors import (
     VersionNotFound,
 )
 from watchroom.features.config.store import Store
+from watchroom.features.files.plugin_zones import check_zone
 from watchroom.features.files.rows import READ_OLD_TOOL, READ_TOOL, FileVersion
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.checkout.layout import ROOTS, place
@@ -55,10 +56,11 @@ class SharedFiles:
         - ``message``, ``detail``: stored in the version's row; default: empty.
 
         Return the version's row. Raise `VersionConflict`, `InvalidPath`, `NotText`, `TooLarge`,
-        `PathBlocked`.
+        `PathBlocked`, `ZoneRefused`.
         """
         self._store.check_path("collab", path)
         validation.encode_text(content)
+        check_zone(call.actor, path, content, message)
         row, head = self._store.write(call.write("collab", path, content, message, expected, detail))
         if row.outcome == "conflict":
             raise VersionConflict(row, head, self._store.content(head) if head else None, content)
