@@ -20,8 +20,9 @@ from service_process import allow_service
 from watchroom import Toolbox, Workspace
 from watchroom.serving.approvals import APPROVAL_SECONDS, CallApprovals
 from watchroom.serving.http import LOOPBACK, PATH, BackgroundServer, http_app
+from watchroom.serving.notifications import Context
 from watchroom.serving.resources import WorkspaceResources
-from watchroom.serving.server import Context, make_server
+from watchroom.serving.server import make_server
 
 
 def within(

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from importlib.metadata import version
 from typing import Any, Final, TypeAlias
 
 from mcp import types
-from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
 from watchroom import validation
 from watchroom.errors import ApprovalOutdated, BudgetReached, CallRejected, CallUnanswered, InvalidArguments
@@ -27,12 +25,12 @@ from watchroom.kernel.rules.trace_context import TRACEPARENT
 from watchroom.model import HUMAN_PREFIX
 from watchroom.serving.approvals import CallApprovals
 from watchroom.serving.malformed_messages import parse_problem
+from watchroom.serving.notifications import ChangeNotifier, Context, IsReadable
 from watchroom.serving.resources import WorkspaceResources
 from watchroom.texts import catalogue
 from watchroom.workspace import Workspace
 
 NAME: Final = "watchroom"
-Context: TypeAlias = ServerRequestContext[Any, Any]
 Paging: TypeAlias = types.PaginatedRequestParams | None
 ToolboxOf: TypeAlias = Callable[[Context], Awaitable[Toolbox]]
 """Returns the toolbox of the agent that sent a request."""
@@ -46,7 +44,7 @@ def make_server(
     take_messages: Callable[[str], str] | None = None,
     toolsets: Collection[str] | None = None,
     instructions: str = "",
-    notifier: ToolListNotifier | None = None,
+    notifier: ChangeNotifier | None = None,
 ) -> Server[Any]:
     """Return an MCP server.
 
@@ -56,56 +54,110 @@ def make_server(
     - ``approvals``: asks people to approve calls.
     - ``take_messages``: returns the messages for an agent. They are sent with the result of its call.
     - ``instructions``: the server's instructions for the client.
-    - ``notifier``: notifies a single client that the list of tools has changed.
+    - ``notifier``: notifies clients of changes, default none.
     """
-
-    async def list_tools(context: Context, params: Paging) -> types.ListToolsResult:
-        toolbox = await toolbox_of(context)
-        definitions = await run_in_thread(toolbox.get_tool_definitions, "mcp", toolsets=toolsets)
-        if notifier is not None:
-            notifier.record_listed([str(each["name"]) for each in definitions])
-        return types.ListToolsResult(tools=[types.Tool.model_validate(each) for each in definitions])
-
-    async def call_tool(
-        context: Context, params: types.CallToolRequestParams
-    ) -> types.CallToolResult | types.InputRequiredResult:
-        toolbox = await toolbox_of(context)
-        result = await _call_tool(context, toolbox, approvals, params)
-        if take_messages is not None and isinstance(result, types.CallToolResult):
-            text = await run_in_thread(take_messages, toolbox.actor)
-            added = [types.TextContent(type="text", text=text)] if text else []
-            result = result.model_copy(update={"content": [*added, *result.content]})
-        if notifier is not None:
-            names = await run_in_thread(toolbox.registry.available_names, toolsets)
-            await notifier.notify_if_changed(context, names)
-        return result
-
-    async def list_resources(context: Context, params: Paging) -> types.ListResourcesResult:
-        found, more = await run_in_thread(resources.list_page, params.cursor if params else None)
-        return types.ListResourcesResult(resources=found, next_cursor=more)
-
-    async def list_templates(context: Context, params: Paging) -> types.ListResourceTemplatesResult:
-        return types.ListResourceTemplatesResult(resource_templates=resources.list_templates())
-
-    async def read_resource(
-        context: Context, params: types.ReadResourceRequestParams
-    ) -> types.ReadResourceResult:
-        toolbox = await toolbox_of(context)
-        return await run_in_thread(resources.read, toolbox, params.uri, approvals.are_required)
-
+    handlers = _Handlers(toolbox_of, resources, approvals, take_messages, toolsets, notifier)
+    is_connected = notifier is not None and notifier.has_one_client
     return Server(
         NAME,
         version=version(NAME),
         instructions=instructions or None,
         # No tool sends arguments in headers. Otherwise all tools would be listed with each call.
         get_tool_input_schema=lambda name: None,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        on_list_resources=list_resources,
-        on_list_resource_templates=list_templates,
-        on_read_resource=read_resource,
-        on_subscriptions_listen=None if notifier is None else notifier.listen,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
+        on_subscribe_resource=handlers.subscribe if is_connected else None,
+        on_unsubscribe_resource=handlers.unsubscribe if is_connected else None,
+        on_subscriptions_listen=None if notifier is None else handlers.listen,
     )
+
+
+class _Handlers:
+    """The handlers of a server's requests. For the arguments see `make_server`."""
+
+    def __init__(
+        self,
+        toolbox_of: ToolboxOf,
+        resources: WorkspaceResources,
+        approvals: CallApprovals,
+        take_messages: Callable[[str], str] | None,
+        toolsets: Collection[str] | None,
+        notifier: ChangeNotifier | None,
+    ) -> None:
+        self._toolbox_of = toolbox_of
+        self._resources = resources
+        self._approvals = approvals
+        self._take_messages = take_messages
+        self._toolsets = toolsets
+        self._notifier = notifier
+
+    async def list_tools(self, context: Context, params: Paging) -> types.ListToolsResult:
+        toolbox = await self._toolbox_of(context)
+        definitions = await run_in_thread(toolbox.get_tool_definitions, "mcp", toolsets=self._toolsets)
+        if self._notifier is not None:
+            self._notifier.record_listed([str(each["name"]) for each in definitions])
+        return types.ListToolsResult(tools=[types.Tool.model_validate(each) for each in definitions])
+
+    async def call_tool(
+        self, context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        toolbox = await self._toolbox_of(context)
+        result = await _call_tool(context, toolbox, self._approvals, params)
+        if isinstance(result, types.CallToolResult):
+            result = await self._add_messages(toolbox, result)
+        if self._notifier is not None:
+            names = await run_in_thread(toolbox.registry.available_names, self._toolsets)
+            await self._notifier.notify_tools(context, names)
+        return result
+
+    async def _add_messages(self, toolbox: Toolbox, result: types.CallToolResult) -> types.CallToolResult:
+        if self._take_messages is None:
+            return result
+        text = await run_in_thread(self._take_messages, toolbox.actor)
+        added = [types.TextContent(type="text", text=text)] if text else []
+        return result.model_copy(update={"content": [*added, *result.content]})
+
+    async def list_resources(self, context: Context, params: Paging) -> types.ListResourcesResult:
+        found, more = await run_in_thread(self._resources.list_page, params.cursor if params else None)
+        return types.ListResourcesResult(resources=found, next_cursor=more)
+
+    async def list_templates(self, context: Context, params: Paging) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=self._resources.list_templates())
+
+    async def read_resource(
+        self, context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        toolbox = await self._toolbox_of(context)
+        return await run_in_thread(self._resources.read, toolbox, params.uri, self._approvals.are_required)
+
+    async def listen(
+        self, context: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        toolbox = await self._toolbox_of(context)
+        return await self._required_notifier.listen(context, toolbox, params, self._readable_by(toolbox))
+
+    async def subscribe(self, context: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        toolbox = await self._toolbox_of(context)
+        return await self._required_notifier.subscribe(
+            context, toolbox, params.uri, self._readable_by(toolbox)
+        )
+
+    async def unsubscribe(
+        self, context: Context, params: types.UnsubscribeRequestParams
+    ) -> types.EmptyResult:
+        return self._required_notifier.unsubscribe(params.uri)
+
+    @property
+    def _required_notifier(self) -> ChangeNotifier:
+        if self._notifier is None:
+            raise TypeError("a server without notifications got a subscription")
+        return self._notifier
+
+    def _readable_by(self, toolbox: Toolbox) -> IsReadable:
+        return lambda uri: self._resources.is_readable(toolbox, uri, self._approvals.are_required)
 
 
 async def _call_tool(
@@ -178,40 +230,3 @@ def take_messages(workspace: Workspace, actor: str) -> str:
         texts("hook.message", sender=each.row.actor, text="\n  ".join(each.text.splitlines()))
         for each in messages
     )
-
-
-class ToolListNotifier:
-    """Notifies one client of changes to its list of tools. The list changes because the tools of buffers
-    depend on their state.
-
-    Older clients are notified with their next call, newer clients on their subscription
-    (`subscriptions/listen`). Over HTTP there are no notifications, because requests are independent.
-    """
-
-    def __init__(self) -> None:
-        self._bus = InMemorySubscriptionBus()
-        self._streams = ListenHandler(self._bus)
-        self._known: Sequence[str] | None = None
-
-    def record_listed(self, names: Sequence[str]) -> None:
-        """Record that the client listed the tools ``names``."""
-        self._known = names
-
-    async def notify_if_changed(self, context: ServerRequestContext[Any, Any], names: Sequence[str]) -> None:
-        """Notify the client of ``context`` once if its tools are now ``names``, and differ from the listed
-        tools."""
-        if self._known is None or self._known == names:
-            return
-        self._known = names
-        await context.session.send_tool_list_changed()
-        await self._bus.publish(ToolsListChanged())
-
-    async def listen(
-        self, context: ServerRequestContext[Any, Any], params: types.SubscriptionsListenRequestParams
-    ) -> types.SubscriptionsListenResult:
-        """Serve the subscription ``params`` of the client of ``context`` until the client ends it.
-
-        The first message says that only changes of tools are reported.
-        """
-        wanted = types.SubscriptionFilter(tools_list_changed=params.notifications.tools_list_changed)
-        return await self._streams(context, params.model_copy(update={"notifications": wanted}))
