@@ -24,6 +24,7 @@ from watchroom.features.calls.toolbox import Toolbox
 from watchroom.features.sessions.runtime.threads import run_in_thread
 from watchroom.model import HUMAN_PREFIX
 from watchroom.serving.approvals import CallApprovals
+from watchroom.serving.call_tasks import CallTasks
 from watchroom.serving.notifications import ChangeNotifier, Context
 from watchroom.serving.resources import WorkspaceResources
 from watchroom.serving.server import make_server, take_messages
@@ -115,7 +116,13 @@ def http_app(
     approvals = CallApprovals(workspace, approval_tools)
     messages = partial(take_messages, workspace)
     server = make_server(
-        toolbox_of, resources, approvals, take_messages=messages, toolsets=toolsets, notifier=notifier
+        toolbox_of,
+        resources,
+        approvals,
+        take_messages=messages,
+        toolsets=toolsets,
+        notifier=notifier,
+        tasks=CallTasks(workspace, approvals),
     )
     app = server.streamable_http_app(
         streamable_http_path=PATH,

@@ -24,6 +24,15 @@ from watchroom.features.sessions.runtime.threads import run_in_thread
 from watchroom.kernel.rules.trace_context import TRACEPARENT
 from watchroom.model import HUMAN_PREFIX
 from watchroom.serving.approvals import CallApprovals
+from watchroom.serving.call_tasks import (
+    EXTENSION,
+    CallTasks,
+    TaskParams,
+    TaskState,
+    UpdateTaskParams,
+    are_supported,
+    require_support,
+)
 from watchroom.serving.malformed_messages import parse_problem
 from watchroom.serving.notifications import ChangeNotifier, Context, IsReadable
 from watchroom.serving.resources import WorkspaceResources
@@ -32,6 +41,7 @@ from watchroom.workspace import Workspace
 
 NAME: Final = "watchroom"
 Paging: TypeAlias = types.PaginatedRequestParams | None
+CallOutcome: TypeAlias = types.CallToolResult | types.InputRequiredResult | TaskState
 ToolboxOf: TypeAlias = Callable[[Context], Awaitable[Toolbox]]
 """Returns the toolbox of the agent that sent a request."""
 
@@ -45,6 +55,7 @@ def make_server(
     toolsets: Collection[str] | None = None,
     instructions: str = "",
     notifier: ChangeNotifier | None = None,
+    tasks: CallTasks | None = None,
 ) -> Server[Any]:
     """Return an MCP server.
 
@@ -55,17 +66,17 @@ def make_server(
     - ``take_messages``: returns the messages for an agent. They are sent with the result of its call.
     - ``instructions``: the server's instructions for the client.
     - ``notifier``: notifies clients of changes, default none.
+    - ``tasks``: makes calls that wait for people to tasks, if the client supports tasks. Default none.
     """
-    handlers = _Handlers(toolbox_of, resources, approvals, take_messages, toolsets, notifier)
+    handlers = _Handlers(toolbox_of, resources, approvals, take_messages, toolsets, notifier, tasks)
     is_connected = notifier is not None and notifier.has_one_client
-    return Server(
+    server: Server[Any] = Server(
         NAME,
         version=version(NAME),
         instructions=instructions or None,
         # No tool sends arguments in headers. Otherwise all tools would be listed with each call.
         get_tool_input_schema=lambda name: None,
         on_list_tools=handlers.list_tools,
-        on_call_tool=handlers.call_tool,
         on_list_resources=handlers.list_resources,
         on_list_resource_templates=handlers.list_templates,
         on_read_resource=handlers.read_resource,
@@ -73,6 +84,14 @@ def make_server(
         on_unsubscribe_resource=handlers.unsubscribe if is_connected else None,
         on_subscriptions_listen=None if notifier is None else handlers.listen,
     )
+    # The library's own argument does not allow results of an extension.
+    server.add_request_handler("tools/call", types.CallToolRequestParams, handlers.call_tool)
+    if tasks is not None:
+        server.extensions[EXTENSION] = {}
+        server.add_request_handler("tasks/get", TaskParams, handlers.get_task)
+        server.add_request_handler("tasks/update", UpdateTaskParams, handlers.update_task)
+        server.add_request_handler("tasks/cancel", TaskParams, handlers.cancel_task)
+    return server
 
 
 class _Handlers:
@@ -86,6 +105,7 @@ class _Handlers:
         take_messages: Callable[[str], str] | None,
         toolsets: Collection[str] | None,
         notifier: ChangeNotifier | None,
+        tasks: CallTasks | None,
     ) -> None:
         self._toolbox_of = toolbox_of
         self._resources = resources
@@ -93,6 +113,7 @@ class _Handlers:
         self._take_messages = take_messages
         self._toolsets = toolsets
         self._notifier = notifier
+        self._tasks = tasks
 
     async def list_tools(self, context: Context, params: Paging) -> types.ListToolsResult:
         toolbox = await self._toolbox_of(context)
@@ -101,11 +122,10 @@ class _Handlers:
             self._notifier.record_listed([str(each["name"]) for each in definitions])
         return types.ListToolsResult(tools=[types.Tool.model_validate(each) for each in definitions])
 
-    async def call_tool(
-        self, context: Context, params: types.CallToolRequestParams
-    ) -> types.CallToolResult | types.InputRequiredResult:
+    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> CallOutcome:
         toolbox = await self._toolbox_of(context)
-        result = await _call_tool(context, toolbox, self._approvals, params)
+        tasks = self._tasks if are_supported(context) else None
+        result = await _call_tool(context, toolbox, self._approvals, params, tasks)
         if isinstance(result, types.CallToolResult):
             result = await self._add_messages(toolbox, result)
         if self._notifier is not None:
@@ -150,6 +170,33 @@ class _Handlers:
     ) -> types.EmptyResult:
         return self._required_notifier.unsubscribe(params.uri)
 
+    async def get_task(self, context: Context, params: TaskParams) -> TaskState:
+        tasks, toolbox = await self._begin_task_request(context)
+        found = await tasks.get(context, toolbox, params.task_id)
+        if isinstance(found, TaskState):
+            return found
+        if found.result is None:
+            return found.state
+        result = await self._add_messages(toolbox, _to_call_tool_result(found.result, found.notice))
+        shown = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return found.state.model_copy(update={"result": shown})
+
+    async def update_task(self, context: Context, params: UpdateTaskParams) -> types.EmptyResult:
+        tasks, toolbox = await self._begin_task_request(context)
+        await tasks.update(context, toolbox, params.task_id, params.input_responses)
+        return types.EmptyResult()
+
+    async def cancel_task(self, context: Context, params: TaskParams) -> types.EmptyResult:
+        tasks, toolbox = await self._begin_task_request(context)
+        await run_in_thread(tasks.cancel, toolbox, params.task_id)
+        return types.EmptyResult()
+
+    async def _begin_task_request(self, context: Context) -> tuple[CallTasks, Toolbox]:
+        require_support(context)
+        if self._tasks is None:
+            raise TypeError("a server without tasks got a request about a task")
+        return self._tasks, await self._toolbox_of(context)
+
     @property
     def _required_notifier(self) -> ChangeNotifier:
         if self._notifier is None:
@@ -161,8 +208,12 @@ class _Handlers:
 
 
 async def _call_tool(
-    context: Context, toolbox: Toolbox, approvals: CallApprovals, params: types.CallToolRequestParams
-) -> types.CallToolResult | types.InputRequiredResult:
+    context: Context,
+    toolbox: Toolbox,
+    approvals: CallApprovals,
+    params: types.CallToolRequestParams,
+    tasks: CallTasks | None,
+) -> CallOutcome:
     given = (params.meta or {}).get(TRACEPARENT)
     trace = None if given is None else await run_in_thread(toolbox.begin_trace, given)
     dispatch = partial(toolbox.dispatch_tool_call, params.name, trace=trace)
@@ -179,6 +230,11 @@ async def _call_tool(
         return _to_call_tool_result(await run_in_thread(refuse, params.arguments or {}, reached))
     if not await run_in_thread(approvals.are_required, toolbox, params.name, params.arguments or {}):
         return _to_call_tool_result(await run_in_thread(dispatch, params.arguments or {}))
+    if tasks is not None:
+        begun = await tasks.create(context, toolbox, params, given if trace is not None else None)
+        if isinstance(begun, TaskState) or begun.result is None:
+            return begun if isinstance(begun, TaskState) else begun.state
+        return _to_call_tool_result(begun.result, begun.notice)
     is_outdated = False
     while True:
         try:

@@ -17,6 +17,7 @@ from mcp.types import INVALID_REQUEST
 from watchroom.errors import WatchroomError
 from watchroom.features.calls.toolbox import Toolbox
 from watchroom.serving.approvals import CallApprovals
+from watchroom.serving.call_tasks import CallTasks
 from watchroom.serving.malformed_messages import MalformedMessageFilter
 from watchroom.serving.notifications import ChangeNotifier, Context
 from watchroom.serving.resources import WorkspaceResources
@@ -61,14 +62,16 @@ async def serve_stdio(
 
     resources = WorkspaceResources(workspace.journal, toolbox.language)
     notifier = ChangeNotifier(workspace.background, resources, has_one_client=True)
+    approvals = CallApprovals(workspace, approval_tools)
     server = make_server(
         toolbox_of,
         resources,
-        CallApprovals(workspace, approval_tools),
+        approvals,
         take_messages=partial(take_messages, workspace),
         toolsets=toolsets,
         instructions=toolbox.system_prompt(toolsets=toolsets),
         notifier=notifier,
+        tasks=CallTasks(workspace, approvals),
     )
     lines = _Lines(reader, writer)
     async with stdio_server(cast(AsyncFile[str], lines), cast(AsyncFile[str], lines)) as (reads, writes):
