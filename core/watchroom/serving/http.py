@@ -28,7 +28,8 @@ from watchroom.serving.call_tasks import CallTasks
 from watchroom.serving.notifications import ChangeNotifier, Context
 from watchroom.serving.resources import WorkspaceResources
 from watchroom.serving.server import make_server, take_messages
-from watchroom.texts import Language
+from watchroom.serving.server_card import card_routes
+from watchroom.texts import Language, catalogue
 from watchroom.workspace import Workspace
 
 PATH: Final = "/mcp"
@@ -133,6 +134,7 @@ def http_app(
         max_request_body_size=MAX_REQUEST_BYTES,
         auth=AuthSettings(issuer_url=AnyHttpUrl(f"http://{LOOPBACK}"), resource_server_url=None),
         token_verifier=_TokenVerifier(workspace),
+        custom_starlette_routes=card_routes(PATH, catalogue(language)),
     )
     app.add_middleware(_SameOrigin)
     app.state.notifier = notifier
