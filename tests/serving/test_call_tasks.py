@@ -14,7 +14,7 @@ from calls import ok
 from clock import HOUR, JumpingClock
 from mcp import Client, MCPError, types
 from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
-from mcp.types import INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_REQUIRED_CLIENT_CAPABILITY
+from mcp.types import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_REQUIRED_CLIENT_CAPABILITY
 from people.conftest import close
 from pydantic import TypeAdapter
 from runtime.scripted import until
@@ -54,6 +54,10 @@ class Tasks(ClientExtension):
 
 class TaskRequest(types.Request[dict[str, Any], str]):
     name_param: ClassVar[str | None] = "taskId"
+
+
+class Misled(types.Request[dict[str, Any], str]):
+    name_param: ClassVar[str | None] = "wrong"
 
 
 POLLING = {"extensions": [Tasks()]}
@@ -213,6 +217,13 @@ async def test_a_task_outlives_connection_and_server_for_its_agent_only(
     with serving(workspace, approval_tools=ASKED) as url:
         async with over_http(url, tokens["alice"], POLLING) as client:
             task = await begun(client)
+        async with over_http(url, tokens["alice"], POLLING) as client:
+            for header in ("f" * 32, None):
+                unnamed = types.Request[dict[str, Any], str](method="tasks/get", params={"taskId": task})
+                misled = Misled(method="tasks/get", params={"taskId": task, "wrong": header})
+                with pytest.raises(MCPError) as refused:
+                    await client.session.send_request(misled if header else unnamed, ANY)
+                assert refused.value.error.code == HEADER_MISMATCH
     # Both have ended, and the request is still open.
     assert len(requests_of(workspace)) == 1
     with serving(workspace, approval_tools=ASKED) as url:

@@ -14,7 +14,7 @@ from calls import ok
 from mcp import Client, MCPError
 from mcp.client.session import IncomingMessage
 from mcp.client.streamable_http import streamable_http_client
-from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated, Subscription
+from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated, Subscription, ToolsListChanged
 from mcp.types import ResourceUpdatedNotification
 from runtime.scripted import until
 from serving.clients import over_http, over_stdio, serving
@@ -70,6 +70,25 @@ async def test_the_list_is_reported_when_a_file_comes_or_goes(workspace: Workspa
         assert await heard(subscription, 2) == [ResourceUpdated(PLAN), ResourcesListChanged()]
         ok(bob, "collab_write", filepath="plan.md", content="y\n", message="m")
         assert await heard(subscription) == [ResourceUpdated(PLAN)]
+
+
+async def test_over_http_an_agent_is_told_of_its_own_tools(workspace: Workspace, bob: Toolbox) -> None:
+    with serving(workspace) as url:
+        tokens = {agent: workspace.access.create("human:dana", agent) for agent in ("alice", "bob")}
+        async with (
+            over_http(url, tokens["alice"]) as client,
+            over_http(url, tokens["bob"]) as other,
+            client.listen(tools_list_changed=True) as subscription,
+        ):
+            await client.list_tools()
+            await other.list_tools()
+            await other.call_tool("open_buffer", {"source": "collab", "path": "bobs.md"})
+            await client.call_tool("collab_list", {})
+            await client.call_tool("open_buffer", {"source": "collab", "path": "plan.md"})
+            assert await heard(subscription) == [ToolsListChanged()]
+            await client.list_tools()
+            await client.call_tool("close_buffer", {"buffer": "plan"})
+            assert await heard(subscription) == [ToolsListChanged()]
 
 
 async def test_what_an_agent_cannot_read_is_not_reported(workspace: Workspace, alice: Toolbox) -> None:

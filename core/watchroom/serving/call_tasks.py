@@ -16,7 +16,8 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from mcp import types
 from mcp.shared.exceptions import MCPError
-from mcp.types import INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_REQUIRED_CLIENT_CAPABILITY
+from mcp.shared.inbound import MCP_NAME_HEADER
+from mcp.types import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_REQUIRED_CLIENT_CAPABILITY
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
@@ -312,13 +313,17 @@ def are_supported(context: Context) -> bool:
     return has_extension and context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
-def require_support(context: Context) -> None:
-    """Raise `MCPError` unless the client of ``context`` supports tasks."""
+def require_support(context: Context, task_id: str) -> None:
+    """Raise `MCPError` unless the client of ``context`` supports tasks and, over HTTP, names the task in the
+    header of its request."""
     if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
         raise MCPError(METHOD_NOT_FOUND, "Method not found", context.method)
     if not are_supported(context):
         missing: Json = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
         raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "Missing required client capability", missing)
+    headers = getattr(context.request, "headers", None)
+    if headers is not None and headers.get(MCP_NAME_HEADER) != task_id:
+        raise MCPError(HEADER_MISMATCH, f"The header {MCP_NAME_HEADER} does not name the task")
 
 
 def _path(actor: str, task_id: str, number: int) -> str:

@@ -150,8 +150,8 @@ class _StreamBus:
 class ChangeNotifier:
     """Notifies the clients of one server.
 
-    - ``has_one_client``: whether the server has one client, whose connection stays open. It is also notified
-      of changes to its list of tools, which changes because the tools of buffers depend on their state.
+    - ``has_one_client``: whether the server has one client, whose connection stays open. If it is an older
+      client, it is notified on the connection.
     - ``is_authorized``: returns whether the client of a request may still connect. Called on a background
       thread.
     """
@@ -169,24 +169,31 @@ class ChangeNotifier:
         self.has_one_client = has_one_client
         self._is_authorized = is_authorized
         self._streams: set[_StreamBus] = set()
-        self._listed: Sequence[str] | None = None
+        self._listed: dict[str, Sequence[str]] = {}
+        """The tools that a client of each agent listed last."""
         self._watch: ResourceWatch | None = None
         """The resources of an older client."""
         self._sending: set[asyncio.Task[None]] = set()
 
-    def record_listed(self, names: Sequence[str]) -> None:
-        """Record that the client listed the tools ``names``."""
-        self._listed = names
+    def record_listed(self, actor: str, names: Sequence[str]) -> None:
+        """Record that the client of ``actor`` listed the tools ``names``."""
+        self._listed[actor] = names
 
-    async def notify_tools(self, context: Context, names: Sequence[str]) -> None:
-        """Notify the client of ``context`` once if its tools are now ``names``, and differ from the listed
-        tools."""
-        if not self.has_one_client or self._listed is None or self._listed == names:
+    def is_listening(self, actor: str) -> bool:
+        """Return whether a client of ``actor`` may need to be notified of changes to its list of tools."""
+        return self.has_one_client or any(each.actor == actor for each in self._streams)
+
+    async def notify_tools(self, context: Context, actor: str, names: Sequence[str]) -> None:
+        """Notify the clients of ``actor`` once if its tools are now ``names``, and differ from the listed
+        tools. They change because the tools of buffers depend on their state."""
+        if self._listed.get(actor, names) == names:
             return
-        self._listed = names
-        await context.session.send_tool_list_changed()
-        for stream in self._streams:
-            stream.deliver(ToolsListChanged())
+        self._listed[actor] = names
+        if self.has_one_client:
+            await context.session.send_tool_list_changed()
+        for stream in [*self._streams]:
+            if stream.actor == actor:
+                stream.deliver(ToolsListChanged())
 
     async def listen(
         self,
@@ -220,7 +227,7 @@ class ChangeNotifier:
             if uris or asked.resources_list_changed:
                 await watch.start()
             honored = types.SubscriptionFilter(
-                tools_list_changed=asked.tools_list_changed if self.has_one_client else None,
+                tools_list_changed=asked.tools_list_changed,
                 resources_list_changed=asked.resources_list_changed,
                 resource_subscriptions=uris,
             )

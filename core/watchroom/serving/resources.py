@@ -113,10 +113,10 @@ class WorkspaceResources:
         kind, path = address
         _, tool, argument, field = _KINDS[kind]
         if needs_approval(toolbox, tool, {argument: path}):
-            raise MCPError(INVALID_PARAMS, self._texts("resource.asked", tool=tool))
+            raise MCPError(INVALID_PARAMS, self._texts("resource.asked", tool=tool), {"uri": uri})
         result = toolbox.dispatch_tool_call(tool, {argument: path})
         if result["success"] is not True:
-            raise MCPError(INVALID_PARAMS, str(result["message"]), dict(result))
+            raise MCPError(INVALID_PARAMS, str(result["message"]), {**result, "uri": uri})
         shown: Json = result[field]
         text = shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False, indent=2)
         contents = types.TextResourceContents(uri=uri, mime_type=_mime(kind, path), text=text)
@@ -146,7 +146,7 @@ class WorkspaceResources:
         return before is not None and before.deleted
 
     def _unknown(self, uri: str) -> MCPError:
-        return MCPError(INVALID_PARAMS, self._texts("resource.unknown", uri=uri[:200]))
+        return MCPError(INVALID_PARAMS, self._texts("resource.unknown", uri=uri[:200]), {"uri": uri})
 
     def _all(self) -> Iterator[types.Resource]:
         for zone in _LISTED:

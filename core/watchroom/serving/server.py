@@ -119,7 +119,7 @@ class _Handlers:
         toolbox = await self._toolbox_of(context)
         definitions = await run_in_thread(toolbox.get_tool_definitions, "mcp", toolsets=self._toolsets)
         if self._notifier is not None:
-            self._notifier.record_listed([str(each["name"]) for each in definitions])
+            self._notifier.record_listed(toolbox.actor, [str(each["name"]) for each in definitions])
         return types.ListToolsResult(tools=[types.Tool.model_validate(each) for each in definitions])
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> CallOutcome:
@@ -128,9 +128,9 @@ class _Handlers:
         result = await _call_tool(context, toolbox, self._approvals, params, tasks)
         if isinstance(result, types.CallToolResult):
             result = await self._add_messages(toolbox, result)
-        if self._notifier is not None:
+        if self._notifier is not None and self._notifier.is_listening(toolbox.actor):
             names = await run_in_thread(toolbox.registry.available_names, self._toolsets)
-            await self._notifier.notify_tools(context, names)
+            await self._notifier.notify_tools(context, toolbox.actor, names)
         return result
 
     async def _add_messages(self, toolbox: Toolbox, result: types.CallToolResult) -> types.CallToolResult:
@@ -171,7 +171,7 @@ class _Handlers:
         return self._required_notifier.unsubscribe(params.uri)
 
     async def get_task(self, context: Context, params: TaskParams) -> TaskState:
-        tasks, toolbox = await self._begin_task_request(context)
+        tasks, toolbox = await self._begin_task_request(context, params.task_id)
         found = await tasks.get(context, toolbox, params.task_id)
         if isinstance(found, TaskState):
             return found
@@ -182,17 +182,17 @@ class _Handlers:
         return found.state.model_copy(update={"result": shown})
 
     async def update_task(self, context: Context, params: UpdateTaskParams) -> types.EmptyResult:
-        tasks, toolbox = await self._begin_task_request(context)
+        tasks, toolbox = await self._begin_task_request(context, params.task_id)
         await tasks.update(context, toolbox, params.task_id, params.input_responses)
         return types.EmptyResult()
 
     async def cancel_task(self, context: Context, params: TaskParams) -> types.EmptyResult:
-        tasks, toolbox = await self._begin_task_request(context)
+        tasks, toolbox = await self._begin_task_request(context, params.task_id)
         await run_in_thread(tasks.cancel, toolbox, params.task_id)
         return types.EmptyResult()
 
-    async def _begin_task_request(self, context: Context) -> tuple[CallTasks, Toolbox]:
-        require_support(context)
+    async def _begin_task_request(self, context: Context, task_id: str) -> tuple[CallTasks, Toolbox]:
+        require_support(context, task_id)
         if self._tasks is None:
             raise TypeError("a server without tasks got a request about a task")
         return self._tasks, await self._toolbox_of(context)
