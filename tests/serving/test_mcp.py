@@ -241,8 +241,9 @@ class TestResources:
                 "watchroom://collab/",
                 "file:///etc/passwd",
             ):
-                with pytest.raises(MCPError):
+                with pytest.raises(MCPError) as refused:
                     await client.read_resource(uri)
+                assert refused.value.error.data["uri"] == uri
 
     async def test_long_lists_come_in_pages(self, workspace: Workspace, alice: Toolbox) -> None:
         written = ["plan.md", "über.md", "a b.md", *(f"{number:04}.md" for number in range(PAGE_SIZE))]

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from watchroom import validation
 from watchroom.errors import (
+    DeniedError,
     DiskFailed,
     InvalidArguments,
     JournalBusy,
@@ -157,6 +158,21 @@ class Toolbox:
         Raise `JournalError`.
         """
         return self._policy.decide(tool_name, arguments, now)
+
+    def is_permitted(self, tool_name: str, arguments: Mapping[str, Json]) -> bool:
+        """Return whether the actor can call ``tool_name`` with ``arguments`` without an approval.
+
+        The call is not made. The policy and the tool's own permission are checked, not whether a file exists.
+        Raise `JournalError`.
+        """
+        try:
+            tool = self.registry.require(tool_name)
+            params = self._validate(tool, arguments)
+        except DeniedError:
+            return False
+        if self.decide_policy(tool_name, arguments).verdict != "allow":
+            return False
+        return tool.has_permission is None or tool.has_permission(self._context, params)
 
     def approval_checksum(self, tool_name: str, arguments: Mapping[str, Json]) -> str:
         """Return the checksum that an approval of this call covers: the call and the text that it would write
