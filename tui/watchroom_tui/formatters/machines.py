@@ -1,17 +1,76 @@
-"""Texts about other machines. The machines' own texts are sanitized here. Pure."""
+"""Agents and needs of other machines, and texts about them. The machines' own texts are sanitized. Pure."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters.local_time import local_clock
 from watchroom_tui.presentation.sanitize import sanitize, shorten
 
+_NEVER: Final = 2**63
+
 if TYPE_CHECKING:
     from watchroom.serving.machines.connection import MachineView, Outcome
-    from watchroom.serving.machines.messages import FarAgent
+    from watchroom.serving.machines.messages import FarAgent, FarNeed
+
+
+class RemoteNeed(NamedTuple):
+    """A need of the machine ``view``."""
+
+    view: MachineView
+    need: FarNeed
+
+    @property
+    def identity(self) -> tuple[str, str, int]:
+        """The identity of the need, among those of this machine and of others."""
+        return "machine", self.view.name, self.need.row
+
+    @property
+    def party(self) -> str:
+        """Its agent or file, after the machine's name. Sanitized."""
+        return sanitize(f"{self.view.name}/{self.need.party}")
+
+    @property
+    def opened_at(self) -> int:
+        """The time at which it was opened, by the clock of this machine, in nanoseconds since the epoch."""
+        return self.need.opened - self.view.ahead
+
+    @property
+    def deadline(self) -> int | None:
+        """Its deadline by the clock of this machine, None for none."""
+        return self.need.deadline - self.view.ahead if self.need.deadline else None
+
+
+class RemoteAgent(NamedTuple):
+    """An agent of the machine ``view``. None: a line about the machine itself."""
+
+    view: MachineView
+    agent: FarAgent | None
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        return "machine", self.view.name, self.agent.id if self.agent is not None else ""
+
+
+def remote_needs(views: Iterable[MachineView]) -> tuple[RemoteNeed, ...]:
+    """Return the needs of all machines. Those with a deadline come first, then those of each machine in its
+    order."""
+    found = [RemoteNeed(view, need) for view in views for need in view.needs]
+    return tuple(sorted(found, key=lambda each: each.deadline or _NEVER))
+
+
+def remote_agents(views: Iterable[MachineView], own_version: str) -> Iterator[RemoteAgent]:
+    """Yield the agents of all machines. A machine that needs an explanation, or has no agents, has a line of
+    its own before them."""
+    for view in views:
+        is_plain = view.is_connected and view.agents and view.version == own_version and not view.more_agents
+        if not is_plain:
+            yield RemoteAgent(view, None)
+        for agent in view.agents:
+            yield RemoteAgent(view, agent)
 
 
 def machine_text(view: MachineView, own_version: str, texts: Catalogue) -> str:
