@@ -74,17 +74,21 @@ def remote_agents(views: Iterable[MachineView], own_version: str) -> Iterator[Re
 
 
 def machine_text(view: MachineView, own_version: str, texts: Catalogue) -> str:
-    """Return the state of the connection in one line. ``own_version``: of Watchroom here."""
-    name, since = sanitize(view.name), local_clock(view.since)
-    version = sanitize(view.version)
+    """Return the machine and the state of its connection in one line. ``own_version``: of Watchroom here."""
+    return texts("machine.named", name=sanitize(view.name), what=connection_text(view, own_version, texts))
+
+
+def connection_text(view: MachineView, own_version: str, texts: Catalogue) -> str:
+    """Return the state of the connection. ``own_version``: of Watchroom here."""
+    since, version = local_clock(view.since), sanitize(view.version)
     if view.state == "refused":
-        return texts("machine.refused", name=name, there=version, here=own_version)
+        return texts("machine.refused", there=version, here=own_version)
     if view.state == "lost":
-        line = texts("machine.lost", name=name, time=since)
+        line = texts("machine.lost", time=since)
         return texts("machine.because", what=line, reason=shorten(view.reason)) if view.reason else line
     if view.state == "connecting":
-        return texts("machine.connecting", name=name)
-    line = texts("machine.connected", name=name, place=sanitize(view.place), time=since)
+        return texts("machine.connecting")
+    line = texts("machine.connected", place=sanitize(view.place), time=since)
     if view.version == own_version:
         return line
     return line + texts("machine.other_version", there=version, here=own_version)

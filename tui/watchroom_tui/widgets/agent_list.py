@@ -26,7 +26,7 @@ from watchroom_tui.formatters.budgets import (
     budget_style,
 )
 from watchroom_tui.formatters.columns import Column, format_age, sparkline
-from watchroom_tui.formatters.machines import RemoteAgent, left_out_text, machine_text
+from watchroom_tui.formatters.machines import RemoteAgent, connection_text, left_out_text
 from watchroom_tui.formatters.need_texts import plan_text
 from watchroom_tui.formatters.styled_text import Line, Span, sentence
 from watchroom_tui.formatters.task_tree import ended_agents, resume_commands
@@ -117,7 +117,7 @@ class AgentList(ItemList[AgentView | RemoteAgent]):
         if agent is None:
             style = "dim" if view.state in ("connecting", "connected") else "warning"
             mark = Span("⇄", style)
-            said = machine_text(view, dashboard_of(self).version, texts)
+            said = connection_text(view, dashboard_of(self).version, texts)
             left_out = left_out_text(view, texts)
             line = [Span(said, style), *([Span(f"  {left_out}", "dim")] if left_out else [])]
             return ([Span(" "), mark], [Span(sanitize(view.name), "strong")], (), line, (), (), (), ())
