@@ -68,6 +68,7 @@ COMMANDS: Final = (
     Command("member", "people"),
     Command("settings", "people"),
     Command("service", "machines"),
+    Command("machine", "machines"),
     Command("host", "machines"),
     Command("move", "machines", "host"),
     Command("server", "machines"),
