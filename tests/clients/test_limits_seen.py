@@ -71,7 +71,10 @@ async def test_another_error_of_codex_ends_the_turn(workspace: Workspace) -> Non
     """Codex runs no hook at the end of such a turn."""
     attached = Attachment(workspace, "alice", "codex")
     await attached.handle(told("UserPromptSubmit", prompt="Go", turn_id="turn1"))
-    error: dict[str, Any] = {"message": "unexpected status 500 Internal Server Error", "codex_error_info": "other"}
+    error: dict[str, Any] = {
+        "message": "unexpected status 500 Internal Server Error",
+        "codex_error_info": "other",
+    }
     payload: dict[str, Any] = {"type": "task_complete", "turn_id": "turn1", "error": error}
     line: dict[str, Any] = {"type": "event_msg", "timestamp": timestamp(workspace.journal.now())}
     await attached.record_line(attached.sessions[SESSION], {**line, "payload": payload})
