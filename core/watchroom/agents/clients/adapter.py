@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from watchroom.agents.clients.events import ClientEvent
+from watchroom.agents.clients.events import ClientEvent, TranscriptEvent
 from watchroom.agents.clients.hook_answers import AFTER, BEFORE, PERMISSION, PROMPT, START, HookAnswer
 from watchroom.features.trees.uses import NewText, ToolEffects, ToolUse
 from watchroom.model import Json
@@ -109,7 +109,7 @@ class HookSupport(NamedTuple):
     hooks: Table
     events: Mapping[str, int]
     translate_hook: Callable[[Event], tuple[ClientEvent, ...]]
-    translate_line: Callable[[Event], tuple[ClientEvent, ...]]
+    translate_line: Callable[[Event], tuple[TranscriptEvent, ...]]
     find_transcript: Callable[[Event], str]
     resume_turn: Callable[[str], HookAnswer]
     describe_use: Callable[[Event], ToolUse]

@@ -30,16 +30,17 @@ from watchroom.agents.clients.events import (
     ClientEvent,
     MessageCompleted,
     PromptSubmitted,
+    ResetReported,
     SessionEnded,
+    TranscriptEvent,
     TurnEnded,
     TurnFailed,
     UsageAdded,
 )
 from watchroom.agents.clients.hook_answers import block
-from watchroom.agents.clients.json_fields import count_of, dump, object_of, text_of
+from watchroom.agents.clients.json_fields import amount_of, count_of, dump, object_of, text_of
 from watchroom.agents.clients.patch_calls import list_patch_writes, replace_patch_texts
 from watchroom.features.budgets.rows import UsageTotal
-from watchroom.features.sessions.limits import is_limit
 from watchroom.features.sessions.rows import OWN_TOOLS
 from watchroom.features.trees.patches import find_shell_patch
 from watchroom.features.trees.uses import NOTHING, NewText, ToolEffects, ToolUse
@@ -73,13 +74,18 @@ def translate_hook(event: Event) -> tuple[ClientEvent, ...]:
     return ()
 
 
-def translate_line(line: Event) -> tuple[ClientEvent, ...]:
-    """Return the client events in ``line``, a line of a rollout file: the messages of the model, and its
-    limits."""
+def translate_line(line: Event) -> tuple[TranscriptEvent, ...]:
+    """Return the events in ``line``, a line of a rollout file: the messages of the model, turns that failed,
+    and the resets of limits."""
     payload = object_of(line, "payload")
-    if line.get("type") == "event_msg" and payload.get("type") == "error":
-        words, when = text_of(payload, "message"), text_of(line, "timestamp")
-        return (TurnFailed(words, f"limit {when}" if when else ""),) if is_limit(words) else ()
+    kind = text_of(payload, "type") if line.get("type") == "event_msg" else ""
+    if kind == "token_count" and payload.get("rate_limits"):
+        return (ResetReported(_reset_of(object_of(payload, "rate_limits"))),)
+    if kind == "task_complete" and (error := object_of(payload, "error")):
+        # No hook reports the end of such a turn. Attempts that are repeated are not in this file.
+        when, about = text_of(line, "timestamp"), text_of(error, "codex_error_info")
+        words = (text_of(error, "message"), about or dump(error.get("codex_error_info")))
+        return (TurnFailed("\n".join(words), f"limit {when}" if when else ""),)
     is_message = line.get("type") == "response_item" and payload.get("type") == "message"
     if not is_message or payload.get("role") != "assistant":
         return ()
@@ -88,6 +94,14 @@ def translate_line(line: Event) -> tuple[ClientEvent, ...]:
     text = "".join(text_of(block, "text") for block in blocks if block.get("type") == "output_text")
     key = text_of(payload, "id")
     return (MessageCompleted(text, key=f"said {key}" if key else ""),) if text.strip() else ()
+
+
+def _reset_of(limits: Mapping[str, Json]) -> int:
+    """Return when the last used-up limit of an account resets, in seconds since the epoch; 0 if no limit is
+    used up, or if that is unknown."""
+    windows = [object_of(limits, each) for each in ("primary", "secondary")]
+    used_up = [each for each in windows if (amount_of(each, "used_percent") or 0) >= 100]
+    return max((count_of(each, "resets_at") for each in used_up), default=0)
 
 
 def describe_use(event: Event) -> ToolUse:
