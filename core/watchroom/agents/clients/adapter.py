@@ -32,6 +32,8 @@ COMMON_EVENTS: Final[Mapping[str, int]] = {
 """The events that the hooks of all clients report, each with its timeout in seconds."""
 
 
+PLUGIN: Final = "watchroom@watchroom"
+"""The id of Watchroom's plugin: its name, and its marketplace."""
 SESSION_WORD: Final = "SESSION"
 """A word among a client's arguments that stands for the id of a session."""
 _INFORMING: Final = ("--help", "-h", "--version", "-v", "-V")

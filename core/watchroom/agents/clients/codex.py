@@ -12,6 +12,7 @@ from typing import Final
 
 from watchroom.agents.clients.adapter import (
     COMMON_EVENTS,
+    PLUGIN,
     SESSION_WORD,
     TIMEOUT_SECONDS,
     AcpSupport,
@@ -148,6 +149,8 @@ def _describe_launch(parts: LaunchParts, given: Sequence[str], environment: Mapp
     settings = [(f"mcp_servers.{name}", each) for name, each in parts.servers.items()]
     settings += [(f"shell_environment_policy.set.{name}", each) for name, each in parts.environment.items()]
     settings += [(f"hooks.{event}", groups) for event, groups in parts.hooks.items()]
+    # The plugin would report each event a second time.
+    settings.append((f"plugins.{PLUGIN}.enabled", False))
     words = [word for name, value in settings for word in ("-c", f"{name}={_toml(value)}")]
     return LaunchWords((*words, *given))
 
