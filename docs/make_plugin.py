@@ -1,7 +1,11 @@
-"""Writes the generated files of the plugin for Claude Code and Codex: ``python docs/make_plugin.py``."""
+"""Writes the generated files of the plugin for Claude Code and Codex: ``python docs/make_plugin.py``.
+
+With ``--check``, nothing is written, and the exit status is 1 if a file is not up to date.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -25,7 +29,19 @@ def list_files() -> Iterator[tuple[Path, str]]:
         yield FOLDER / "watchroom" / name, text
 
 
-if __name__ == "__main__":
+def main(arguments: list[str]) -> int:
+    """Write or check the files. Return the exit status."""
     for path, text in list_files():
-        (ROOT / path).parent.mkdir(parents=True, exist_ok=True)
-        (ROOT / path).write_text(text, encoding="utf-8")
+        file = ROOT / path
+        if "--check" in arguments:
+            if not file.exists() or file.read_text(encoding="utf-8") != text:
+                print(f"{path} is not up to date: run python docs/make_plugin.py")
+                return 1
+            continue
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

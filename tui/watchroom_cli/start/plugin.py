@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from watchroom.agents.clients import idle_server
-from watchroom.agents.clients.plugin import CLIENTS, OFF, SWITCH
+from watchroom.agents.clients.adapter import PLUGIN_OFF, PLUGIN_SWITCH
+from watchroom.agents.clients.registry import PLUGIN_CLIENTS
 from watchroom.texts import Catalogue
 from watchroom_tui.presentation.sanitize import sanitize
 
@@ -25,7 +26,7 @@ AGENTS_FILE: Final = FOLDER / "watchroom" / "agents.md"
 def declare_plugin(parser: ArgumentParser, texts: Catalogue) -> None:
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--agents-md", action="store_true", help=texts("cli.argument.agents_md"))
-    kind.add_argument("--serve", choices=CLIENTS, help=SUPPRESS)
+    kind.add_argument("--serve", choices=[*PLUGIN_CLIENTS], help=SUPPRESS)
 
 
 def run_plugin(args: Namespace, texts: Catalogue) -> int:
@@ -45,7 +46,7 @@ def _serve(client: str, texts: Catalogue) -> NoReturn:
     It has no tools if there is no workspace, or if `attach` has connected the client with the workspace.
     Raises `WrongUsage`.
     """
-    root = find_workspace() if os.environ.get(SWITCH) != OFF else None
+    root = find_workspace() if os.environ.get(PLUGIN_SWITCH) != PLUGIN_OFF else None
     if root is None or is_attached(client, root, texts):
         command = [sys.executable, "-I", "-S", idle_server.__file__]
     else:

@@ -24,6 +24,7 @@ from watchroom.agents.clients.adapter import (
     LaunchParts,
     LaunchSupport,
     LaunchWords,
+    PluginSupport,
     Table,
 )
 from watchroom.agents.clients.events import (
@@ -348,6 +349,12 @@ ADAPTER: Final = ClientAdapter(
         reports_limits=True,
         tried="2.1.332",
         untried=("parked",),
+        plugin=PluginSupport(
+            ".claude-plugin/plugin.json",
+            "CLAUDE_PLUGIN_ROOT",
+            project="CLAUDE_PROJECT_DIR",
+            exports="CLAUDE_ENV_FILE",
+        ),
     ),
     LaunchSupport(
         "claude",

@@ -14,7 +14,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Final
 
-from watchroom.agents.clients.adapter import PLUGIN
+from watchroom.agents.clients.adapter import PLUGIN, PLUGIN_OFF, PLUGIN_SWITCH, PluginSupport
 from watchroom.agents.clients.client_program import INPUT_SECONDS, MAX_FOLDER, SAFE
 from watchroom.agents.clients.configuration import (
     AGENT_VARIABLE,
@@ -25,27 +25,17 @@ from watchroom.agents.clients.configuration import (
     format_mark,
 )
 from watchroom.agents.clients.hook_answers import HOLDING, START
-from watchroom.agents.clients.registry import hooks_of
+from watchroom.agents.clients.registry import PLUGIN_CLIENTS, hooks_of
 from watchroom.features.trees.place import FOLDER
 from watchroom.kernel.checkout.layout import CONTROL, JOURNAL_NAME, URL_NAME
 from watchroom.model import Json
 from watchroom.texts import Catalogue, Language
 
-CLIENTS: Final = ("claude", "codex")
-"""The clients that have plugins."""
 OPTION: Final = "--plugin"
 """The last option of ``watchroom hook`` in a hook of the plugin."""
-SWITCH: Final = "WATCHROOM_PLUGIN"
-"""The environment variable that turns the plugin off, with the value `OFF`."""
-OFF: Final = "off"
 _NAME: Final = PLUGIN.partition("@")[0]
 _SCRIPT: Final = "hook.sh"
 _CALLED: Final = f'hook "$root" --client "$client" {OPTION}'
-_ROOTS: Final = {"claude": "CLAUDE_PLUGIN_ROOT", "codex": "PLUGIN_ROOT"}
-"""The variable of each client with the plugin's folder."""
-_VARIABLES: Final = ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "CODEX_HOME", SWITCH)
-"""The variables that Codex must pass to the server. Without them, it could reach another service than the
-hooks, or start one."""
 _ABOUT: Final = (
     "Supervises the session with Watchroom: refuses edits that would overwrite the work of others, "
     "notifies the agent of their changes, and shows the session in the dashboard."
@@ -79,36 +69,32 @@ def build_plugin(version: str, texts: Sequence[tuple[Language, Catalogue]]) -> d
         "author": {"name": "Watchroom"},
         "license": "MIT",
     }
-    claude: Json = {**about, "hooks": "./hooks/claude.json", "mcpServers": {SERVER: _server("claude")}}
-    server = {**_server("codex"), "env_vars": [*_VARIABLES]}
-    codex: Json = {
-        **about,
-        "skills": "./skills/",
-        "hooks": "./hooks/codex.json",
-        "mcpServers": "./servers/codex.json",
-    }
-    return {
-        ".claude-plugin/plugin.json": _as_json(claude),
-        ".codex-plugin/plugin.json": _as_json(codex),
-        "servers/codex.json": _as_json({"mcpServers": {SERVER: server}}),
-        **{f"hooks/{client}.json": _as_json({"hooks": _hooks(client)}) for client in CLIENTS},
-        _SCRIPT: build_script(texts),
-    }
+    files = {_SCRIPT: build_script(texts)}
+    for client, support in PLUGIN_CLIENTS.items():
+        hooks, servers = f"hooks/{client}.json", f"servers/{client}.json"
+        parts: Json = {**about, "hooks": f"./{hooks}", "mcpServers": f"./{servers}"}
+        files |= {
+            support.manifest: _as_json(parts),
+            hooks: _as_json({"hooks": _hooks(client, support)}),
+            servers: _as_json({"mcpServers": {SERVER: _server(client, support)}}),
+        }
+    return files
 
 
-def _server(client: str) -> dict[str, Json]:
-    return {"command": "watchroom", "args": ["plugin", "--serve", client]}
+def _server(client: str, support: PluginSupport) -> Json:
+    server: dict[str, Json] = {"command": "watchroom", "args": ["plugin", "--serve", client]}
+    return {**server, "env_vars": [*support.passes]} if support.passes else server
 
 
-def _hooks(client: str) -> Json:
-    support = hooks_of(client)
+def _hooks(client: str, support: PluginSupport) -> Json:
+    own = hooks_of(client)
     hooks: dict[str, Json] = {}
-    for event, seconds in support.events.items():
-        given = f'client={client} event={event} seconds={seconds} f="${{{_ROOTS[client]}}}/{_SCRIPT}"'
+    for event, seconds in own.events.items():
+        given = f'client={client} event={event} seconds={seconds} f="${{{support.folder}}}/{_SCRIPT}"'
         # A missing script would end the shell with a status that refuses the call.
         line = f'{given}; [ ! -r "$f" ] || . "$f"'
         entry: dict[str, Json] = {"type": "command", "command": line, "timeout": seconds}
-        hooks[event] = [{"hooks": [{**entry, **support.entry_fields(event, False)}]}]
+        hooks[event] = [{"hooks": [{**entry, **own.entry_fields(event, False)}]}]
     return hooks
 
 
@@ -117,10 +103,6 @@ def build_script(texts: Sequence[tuple[Language, Catalogue]]) -> str:
 
     ``texts``: the core's texts in each language. Other languages get the first.
     """
-    direct = "|".join(f"{each}:{event}" for each in CLIENTS for event in hooks_of(each).needs_status)
-    asking = AskingWords(
-        "curl", '"$r"', '"$r/service.sock"', '"$url"', '"$seconds"', "within ", f"watchroom {_CALLED}"
-    )
     return f"""\
 # Runs a hook of Watchroom's plugin, with $client, $event and $seconds.
 # Generated by docs/make_plugin.py.
@@ -135,12 +117,14 @@ leave() {{
   exit 0
 }}
 
-[ "${{{SWITCH}-}}" != {OFF} ] || exit 0
+[ "${{{PLUGIN_SWITCH}-}}" != {PLUGIN_OFF} ] || exit 0
 command -v watchroom >/dev/null || leave missing
 
 # The workspace around the client's folder, by builtins only, because this runs in every folder.
 here=$PWD
-[ "$client" != claude ] || here=${{CLAUDE_PROJECT_DIR:-$PWD}}
+case $client in
+{_list_projects()}
+esac
 d=$here
 while [ "$d" ] && [ ! -e "$d/.git" ] && ! used "$d"; do d=${{d%/*}}; done
 [ "$d" ] || exit 0
@@ -160,10 +144,21 @@ case $client in
 esac
 ! grep -qsF -e "hook $root --" -e "hook '$root' --" "$@" || leave attached
 
-if [ "$client:$event" = claude:{START} ] && [ "${{CLAUDE_ENV_FILE-}}" ]; then
-  echo "export {AGENT_VARIABLE}='{format_mark((), "claude")}'" >>"$CLAUDE_ENV_FILE"
-fi
+case $client:$event in
+{_list_exports()}
+esac
 
+{_ask_service()}
+"""
+
+
+def _ask_service() -> str:
+    """Return the lines of a shell that ask the service about the event."""
+    direct = "|".join(f"{each}:{event}" for each in PLUGIN_CLIENTS for event in hooks_of(each).needs_status)
+    asking = AskingWords(
+        "curl", '"$r"', '"$r/service.sock"', '"$url"', '"$seconds"', "within ", f"watchroom {_CALLED}"
+    )
+    return f"""\
 case $client:$event in {direct}) exec watchroom {_CALLED} ;; esac
 case $root in *[!{SAFE}]*) exec watchroom {_CALLED} ;; esac
 command -v curl >/dev/null || exec watchroom {_CALLED}
@@ -177,8 +172,7 @@ case $event in
     {format_asking(asking, is_holding=True)} ;;
   *)
     {format_asking(asking, is_holding=False)} ;;
-esac
-"""
+esac"""
 
 
 def _list_texts(texts: Sequence[tuple[Language, Catalogue]]) -> str:
@@ -192,10 +186,29 @@ def _list_texts(texts: Sequence[tuple[Language, Catalogue]]) -> str:
     return "\n".join(lines)
 
 
+def _list_projects() -> str:
+    """Return the cases of a shell that find the folder in which the client was started."""
+    return "\n".join(
+        f"  {client}) here=${{{support.project}:-$PWD}} ;;"
+        for client, support in PLUGIN_CLIENTS.items()
+        if support.project
+    )
+
+
+def _list_exports() -> str:
+    """Return the cases of a shell that mark the agent's commands."""
+    return "\n".join(
+        f"""  {client}:{START}) [ ! "${{{support.exports}-}}" ] || """
+        f"""echo "export {AGENT_VARIABLE}='{format_mark((), client)}'" >>"${support.exports}" ;;"""
+        for client, support in PLUGIN_CLIENTS.items()
+        if support.exports
+    )
+
+
 def _list_files() -> str:
     """Return the cases of a shell that put the files with hooks of `attach` into its arguments."""
     lines = []
-    for client in CLIENTS:
+    for client in PLUGIN_CLIENTS:
         support = hooks_of(client)
         words = [f'"$here/{support.hooks.file}"', f'"$main/{support.hooks.file}"']
         if support.personal is not None:

@@ -19,7 +19,9 @@ command -v watchroom >/dev/null || leave missing
 
 # The workspace around the client's folder, by builtins only, because this runs in every folder.
 here=$PWD
-[ "$client" != claude ] || here=${CLAUDE_PROJECT_DIR:-$PWD}
+case $client in
+  claude) here=${CLAUDE_PROJECT_DIR:-$PWD} ;;
+esac
 d=$here
 while [ "$d" ] && [ ! -e "$d/.git" ] && ! used "$d"; do d=${d%/*}; done
 [ "$d" ] || exit 0
@@ -40,9 +42,9 @@ case $client in
 esac
 ! grep -qsF -e "hook $root --" -e "hook '$root' --" "$@" || leave attached
 
-if [ "$client:$event" = claude:SessionStart ] && [ "${CLAUDE_ENV_FILE-}" ]; then
-  echo "export WATCHROOM_AGENT='claude*'" >>"$CLAUDE_ENV_FILE"
-fi
+case $client:$event in
+  claude:SessionStart) [ ! "${CLAUDE_ENV_FILE-}" ] || echo "export WATCHROOM_AGENT='claude*'" >>"$CLAUDE_ENV_FILE" ;;
+esac
 
 case $client:$event in claude:Stop) exec watchroom hook "$root" --client "$client" --plugin ;; esac
 case $root in *[!A-Za-z0-9._~/-]*) exec watchroom hook "$root" --client "$client" --plugin ;; esac
