@@ -22,6 +22,7 @@ COMMANDS: Final = (
     Command("open", "start", "dashboard"),
     Command("attach", "start"),
     Command("detach", "start", "attach"),
+    Command("plugin", "start"),
     Command("init", "start"),
     Command("task", "start"),
     Command("run", "start"),

@@ -12,6 +12,8 @@ from typing import Final
 
 from watchroom.agents.clients.adapter import (
     COMMON_EVENTS,
+    PLUGIN,
+    PLUGIN_SWITCH,
     SESSION_WORD,
     TIMEOUT_SECONDS,
     AcpSupport,
@@ -22,6 +24,7 @@ from watchroom.agents.clients.adapter import (
     LaunchSupport,
     LaunchWords,
     PersonalFile,
+    PluginSupport,
     Table,
 )
 from watchroom.agents.clients.events import (
@@ -148,6 +151,8 @@ def _describe_launch(parts: LaunchParts, given: Sequence[str], environment: Mapp
     settings = [(f"mcp_servers.{name}", each) for name, each in parts.servers.items()]
     settings += [(f"shell_environment_policy.set.{name}", each) for name, each in parts.environment.items()]
     settings += [(f"hooks.{event}", groups) for event, groups in parts.hooks.items()]
+    # The plugin would report each event a second time.
+    settings.append((f"plugins.{PLUGIN}.enabled", False))
     words = [word for name, value in settings for word in ("-c", f"{name}={_toml(value)}")]
     return LaunchWords((*words, *given))
 
@@ -195,6 +200,12 @@ ADAPTER: Final = ClientAdapter(
         reports_limits=True,
         tried="0.171.0",
         untried=("parked",),
+        plugin=PluginSupport(
+            ".codex-plugin/plugin.json",
+            "PLUGIN_ROOT",
+            # Without them, the server could reach another service than the hooks.
+            passes=("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "CODEX_HOME", PLUGIN_SWITCH),
+        ),
     ),
     LaunchSupport(
         "codex",
