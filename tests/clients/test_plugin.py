@@ -253,7 +253,7 @@ def test_its_tools_count_as_tools_of_watchroom() -> None:
 
 def test_the_texts_name_tools_that_an_agent_has() -> None:
     tools = {name for name, tool in all_tools().items() if tool.toolset in DEFAULT_SERVER_TOOLSETS}
-    pages = [*PLUGIN.glob("skills/*/SKILL.md"), *PLUGIN.glob("commands/*.md"), AGENTS_FILE]
+    pages = [*PLUGIN.glob("skills/*/SKILL.md"), AGENTS_FILE]
     assert len(pages) == 4
     named = {each for page in pages for each in re.findall(r"`([a-z]+(?:_[a-z]+)+)`", page.read_text())}
     assert len(named) > 10
