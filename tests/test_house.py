@@ -32,6 +32,7 @@ CLOCK_READERS = {
     "features/tasks/files.py": "times of files on this machine",
     "features/trees/git.py": "times of files on this machine",
     "features/trees/recorder.py": "times of files on this machine",
+    "serving/machines/connection.py": "times of a connection, which has no journal on this machine",
 }
 """The modules of the core that read the machine's clock, and why."""
 CLOCKS = ("time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today", "date.today")

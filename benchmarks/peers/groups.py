@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from peers import markdown, merges, messages, sandboxes, storage, terminals, text
+from peers import markdown, merges, messages, packages, sandboxes, storage, terminals, text
 from peers.comparison import Group
 
 GROUPS: Final[tuple[Group, ...]] = (
@@ -15,4 +15,5 @@ GROUPS: Final[tuple[Group, ...]] = (
     sandboxes.GROUP,
     messages.GROUP,
     terminals.GROUP,
+    packages.GROUP,
 )

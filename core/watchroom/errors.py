@@ -1058,6 +1058,12 @@ class CallRejected(DeniedError):
     code = "call_rejected"
 
 
+class ApprovalExpired(DeniedError):
+    """A call was approved, but its agent did not ask for the result in time. Values: tool."""
+
+    code = "approval_expired"
+
+
 class CallUnanswered(DeniedError):
     """No person decided about the call."""
 

@@ -122,6 +122,8 @@ OPERATION: Final = "operation"
 PRESENCE: Final = "presence"
 """The field of a row's detail with the presence lease of the process that runs the row's session, task or
 command."""
+NOTICES: Final = "notices"
+"""The field of a row's detail with the notices of changes by others in the result of its call."""
 CHECKOUT: Final = "checkout"
 """The field in the detail of an external edit with the checkout in which it was made."""
 MACHINE: Final = "machine"

@@ -326,6 +326,17 @@ async def test_an_endless_turn_is_ended_and_nothing_of_it_is_left(
         assert not left_of(mark)
 
 
+async def test_the_plugin_of_a_client_is_off(workspace: Workspace, tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    os.mkfifo(seen)
+    reading = asyncio.create_task(asyncio.to_thread(seen.read_text))
+    command = ["sh", "-c", f'echo "$WATCHROOM_PLUGIN" >{seen}']
+    running = Run(workspace, tmp_path, [{"spawn": command}, {"loop": "never"}]).start()
+    assert await asyncio.wait_for(reading, PATIENCE) == "off\n"
+    workspace.session_zone.control(CallContext("human:ann", CANCEL), "alice", None, "")
+    await asyncio.wait_for(running, PATIENCE)
+
+
 async def test_a_client_that_dies_is_said_to_be_gone(workspace: Workspace, tmp_path: Path) -> None:
     run = Run(workspace, tmp_path, [says("Hello"), {"exit": 3}])
     await asyncio.wait_for(run.start(), PATIENCE)

@@ -129,7 +129,7 @@ def codex_line(workspace: Workspace, words: str, ago: float = 0) -> Mapping[str,
     return {
         "type": "event_msg",
         "timestamp": timestamp(workspace.journal.now() - int(ago * 1e9)),
-        "payload": {"type": "error", "message": words},
+        "payload": {"type": "task_complete", "error": {"message": words, "codex_error_info": "other"}},
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 import pytest
@@ -49,6 +50,17 @@ def test_what_a_client_tells_is_the_state_of_its_session(workspace: Workspace) -
     assert state.status == "idle"
     assert (state.spent.input_tokens, state.spent.cache_read_tokens, state.spent.tool_calls) == (100, 400, 1)
     assert state.metadata["model"] == "a-model"
+
+
+def test_hooks_at_the_same_time_do_not_conflict(workspace: Workspace) -> None:
+    """A conflict is a row that counts as refused."""
+    session = ClientSession(workspace, "alice", "s-1", CLAUDE)
+    events = [MessageCompleted(f"Message {number}", key=f"m{number}") for number in range(60)]
+    with ThreadPoolExecutor(6) as pool:
+        assert None not in pool.map(session.record, events)
+    assert len(workspace.sessions.state("alice", "s-1").messages) == 60
+    rows = workspace.journal.rows(0, limit=1000)
+    assert [row for row in rows if row.outcome != "ok"] == []
 
 
 def test_the_runtime_reads_every_row_of_a_client(workspace: Workspace) -> None:

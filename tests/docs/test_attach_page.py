@@ -26,7 +26,8 @@ def test_the_commands_can_be_typed(capsys: Captured, tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     done = [command for command in COMMANDS if command[0] not in SERVES]
     assert [command[0] for command in done] == [
-        *("init", *["attach"] * 5, "detach", "detach", *["client"] * 3, "token", "call", "attach")
+        *("init", *["attach"] * 4, "plugin", "attach", "detach", "detach"),
+        *(*["client"] * 3, "token", "call", "attach"),
     ]
     for command in done:
         if command[0] == "call" or "--update" in command:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from statements import counted_on_postgres
@@ -46,3 +47,31 @@ def test_a_call_asks_few_questions(new_database: Callable[[], str], tmp_path: Pa
         assert asked(lead, "spawn_agent", *roles) <= 6
         messages: list[dict[str, Json]] = [{"to": "user", "payload": {"text": "Hello."}}] * 2
         assert asked(lead, "send_message", *messages) <= 2
+
+
+def test_notices_cost_questions_only_if_others_changed_something(
+    new_database: Callable[[], str], tmp_path: Path
+) -> None:
+    with (
+        counted_on_postgres() as counted,
+        Workspace.open(new_database(), ["alice", "bob"], checkout=tmp_path / "team") as workspace,
+    ):
+        alice, bob = workspace.tools("alice"), workspace.tools("bob")
+
+        def asked() -> tuple[int, int]:
+            """How many questions a call of alice asks, and how many notices it gives."""
+            workspace.flush()
+            before = counted.statements
+            result: dict[str, Any] = alice.dispatch_tool_call("check_my_handoffs", {})
+            return counted.statements - before, len(result.get("notices", []))
+
+        asked()
+        few, _ = asked()
+        for number in range(10):
+            alice.dispatch_tool_call("collab_write", FILE | {"filepath": f"{number}.md"})
+        assert asked() == (few, 0)
+        for number in range(3):
+            change = FILE | {"filepath": f"{number}.md", "expected_version": 1}
+            assert bob.dispatch_tool_call("collab_write", change)["success"]
+        assert asked() == (few + 3, 3)
+        assert asked() == (few, 0)

@@ -123,6 +123,8 @@ REFUSED: Final = {
     "watchroom fork-session": "the session began in the original of this copy of the repository",
     "watchroom land": "there is no such tree",
     "watchroom pull-request": "there is no such tree",
+    "watchroom machine show": "there is no such machine",
+    "watchroom machine answer": "there is no such machine",
     "watchroom demo --scenario release.toml": "the file is the reader's own",
 }
 """By what a command contains: why it is refused in the test's workspace."""

@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -216,3 +217,63 @@ def test_a_copy_of_a_session_goes_on_in_a_new_tree(tmp_path: Path) -> None:
     with Workspace.open(repository.root, create=False, scan=False) as workspace:
         agents = {row.path.partition("/")[0] for row in workspace.session_zone.heads()}
     assert agents == {"claude1", "claude1-fork"}
+
+
+PLUGIN: Final = Path(__file__).parents[2] / "tui" / "watchroom_cli" / "marketplace"
+INSTALLS: Final = {
+    "claude": [["claude", "plugin", "install", "watchroom", "--marketplace", str(PLUGIN)]],
+    "codex": [
+        ["codex", "plugin", "marketplace", "add", str(PLUGIN)],
+        ["codex", "plugin", "add", "watchroom@watchroom"],
+    ],
+}
+"""The commands that install the plugin."""
+
+
+@pytest.mark.parametrize("is_started_by_us", [False, True], ids=["itself", "watchroom"])
+@pytest.mark.parametrize("name", INSTALLS)
+def test_a_client_with_the_plugin_reports_each_event_once(
+    name: str, tmp_path: Path, *, is_started_by_us: bool
+) -> None:
+    if shutil.which(name) is None:
+        pytest.skip(f"NOT RUN: {name} is not installed")
+    client, repository = CLIENTS[name], Repository(tmp_path / "project")
+    repository.commit(a__txt="one\ntwo\nthree\nfour\nfive\n")
+    Workspace.open(repository.root).close()
+    for each in ("home", "programs"):
+        (tmp_path / each).mkdir()
+    program = tmp_path / "programs" / "watchroom"
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m watchroom_cli.program "$@"\n')
+    program.chmod(0o755)
+    own = {"HOME": str(tmp_path / "home"), "PWD": str(repository.folder), **ENVIRONMENT}
+    environment = {**os.environ, **own, "PATH": f"{program.parent}:{os.environ['PATH']}"}
+
+    def run(*command: str, **more: str) -> str:
+        done = subprocess.run(
+            command,
+            cwd=repository.folder,
+            env={**environment, **more},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    for command in INSTALLS[name]:
+        run(*command)
+    with serve_model(client.turns(repository.folder, lambda: None)) as model:
+        words = [*client.words(model.address), "Do it"]
+        start = as_typed(name, *words) if is_started_by_us else [name, *words]
+        run(*start, **client.environment(model.address))
+        asked = model.asked
+    assert any("shared-work" in body for body in asked) is not is_started_by_us
+    with Workspace.open(repository.root, create=False, scan=False) as workspace:
+        rows = [*workspace.journal.rows(0, limit=1000)]
+        assert [*workspace.registry.current().agents] == [f"{name}1"]
+    written = [split_repo_path(row.path)[1] for row in rows if row.zone == REPO and row.actor == f"{name}1"]
+    calls = [row.message for row in rows if row.tool == "client_call"]
+    assert [each for each in written if each == "new.txt"] == ["new.txt"]
+    assert len(calls) == len({*calls}) == 3, calls

@@ -36,6 +36,10 @@ KNOWN = [
     ("Claude usage limit reached. Your limit will reset at 5pm (Asia/Tokyo).", at("2026-11-30T08:00:00Z")),
     ("Claude usage limit reached. Your limit will reset at 9am (Etc/GMT+5).", at("2026-11-29T14:00:00Z")),
     ("You've hit your weekly limit · resets Dec 3, 5:59am (America/New_York)", at("2026-12-03T10:59:00Z")),
+    (
+        "You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC.",
+        at("2026-12-01T00:00:00Z"),
+    ),
     # Codex
     (
         "You've hit your usage limit. Upgrade to Pro or try again in 2 days 17 hours 14 minutes.",

@@ -19,9 +19,11 @@ from mcp.client.streamable_http import streamable_http_client
 from service_process import allow_service
 from watchroom import Toolbox, Workspace
 from watchroom.serving.approvals import APPROVAL_SECONDS, CallApprovals
+from watchroom.serving.call_tasks import TASK_SECONDS, CallTasks
 from watchroom.serving.http import LOOPBACK, PATH, BackgroundServer, http_app
+from watchroom.serving.notifications import Context
 from watchroom.serving.resources import WorkspaceResources
-from watchroom.serving.server import Context, make_server
+from watchroom.serving.server import make_server
 
 
 def within(
@@ -30,6 +32,7 @@ def within(
     *,
     approval_tools: Sequence[str] = (),
     seconds: float = APPROVAL_SECONDS,
+    task_seconds: float = TASK_SECONDS,
     client: Mapping[str, Any] | None = None,
     **given: Any,
 ) -> Client:
@@ -40,7 +43,8 @@ def within(
     async def toolbox_of(context: Context) -> Toolbox:
         return toolbox
 
-    return Client(make_server(toolbox_of, resources, approvals, **given), **(client or {}))
+    tasks = CallTasks(workspace, approvals, task_seconds)
+    return Client(make_server(toolbox_of, resources, approvals, tasks=tasks, **given), **(client or {}))
 
 
 def over_stdio(root: Path, agent: str, *more: str, client: Mapping[str, Any] | None = None) -> Client:
@@ -52,13 +56,13 @@ def over_stdio(root: Path, agent: str, *more: str, client: Mapping[str, Any] | N
 
 
 @asynccontextmanager
-async def over_http(url: str, token: str) -> AsyncIterator[Client]:
+async def over_http(url: str, token: str, client: Mapping[str, Any] | None = None) -> AsyncIterator[Client]:
     """A client that comes in over the network with a token."""
     async with (
         httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http,
-        Client(streamable_http_client(url, http_client=http)) as client,
+        Client(streamable_http_client(url, http_client=http), **(client or {})) as connected,
     ):
-        yield client
+        yield connected
 
 
 @contextmanager

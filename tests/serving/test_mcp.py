@@ -172,6 +172,21 @@ async def test_every_tool_can_be_called_and_gives_what_it_says(
     assert offered <= made
 
 
+@pytest.mark.parametrize("transport", ["within", "stdio", "http"])
+async def test_notices_of_changes_come_with_any_result(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox, transport: str
+) -> None:
+    ok(alice, "collab_write", filepath="plan.md", content="mine\n", message="first")
+    async with joined(transport, workspace, "alice") as client:
+        schemas = {each.name: each.output_schema or {} for each in (await client.list_tools()).tools}
+        assert "notices" not in await called(client, "collab_list")
+        ok(bob, "collab_write", filepath="plan.md", content="bob's\n", message="m", expected_version=1)
+        result = await called(client, "check_my_handoffs")
+        assert [(each["path"], each["by"]) for each in result["notices"]] == [("plan.md", ["bob"])]
+        Draft202012Validator(schemas["check_my_handoffs"]).validate(result)
+        assert "notices" not in await called(client, "check_my_handoffs")
+
+
 async def test_a_conflict_is_an_error_with_all_that_is_needed_to_recover(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
@@ -241,8 +256,9 @@ class TestResources:
                 "watchroom://collab/",
                 "file:///etc/passwd",
             ):
-                with pytest.raises(MCPError):
+                with pytest.raises(MCPError) as refused:
                     await client.read_resource(uri)
+                assert refused.value.error.data["uri"] == uri
 
     async def test_long_lists_come_in_pages(self, workspace: Workspace, alice: Toolbox) -> None:
         written = ["plan.md", "über.md", "a b.md", *(f"{number:04}.md" for number in range(PAGE_SIZE))]

@@ -74,7 +74,7 @@ async def test_a_client_that_listens_is_told_that_a_buffers_tools_have_come(root
         client.listen(tools_list_changed=True, resources_list_changed=True) as heard,
     ):
         assert heard.honored.tools_list_changed is True
-        assert heard.honored.resources_list_changed is None
+        assert heard.honored.resources_list_changed is True
         assert "a_append" not in await names_of(client)
         await called(client, "save_to_my_workspace", filename="a.md", content="one\n")
         await called(client, "open_buffer", source="private", path="a.md")

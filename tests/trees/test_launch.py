@@ -64,13 +64,23 @@ def test_gemini_gets_one_approval_mode(mode: str) -> None:
 def test_codex_gets_its_hooks_as_toml() -> None:
     words = launched("codex").arguments
     assert {*words[::2]} == {"-c"}
-    settings: Any = tomllib.loads("\n".join(words[1::2]))
+    *values, plugin = words[1::2]
+    assert plugin == "plugins.watchroom@watchroom.enabled=false"
+    settings: Any = tomllib.loads("\n".join(values))
     assert settings["mcp_servers"]["watchroom"]["args"][-4:] == ["mcp", ROOT, "--client", "codex"]
     assert settings["shell_environment_policy"]["set"] == {"WATCHROOM_AGENT": "codex*"}
     assert settings["hooks"].keys() == hooks_of("codex").events.keys()
     (group,) = settings["hooks"]["PreToolUse"]
     assert f"hook {ROOT} --client codex" in group["hooks"][0]["command"]
     assert group["hooks"][0]["timeout"] == hooks_of("codex").timeout("PreToolUse")
+
+
+def test_claude_turns_the_plugin_off_and_keeps_other_settings() -> None:
+    own = json.dumps({"model": "mine", "enabledPlugins": {"other@other": True}})
+    launch = launched("claude", "--settings", own)
+    settings = json.loads(launch.files[launch.arguments[launch.arguments.index("--settings") + 1]])
+    assert settings["model"] == "mine"
+    assert settings["enabledPlugins"] == {"other@other": True, "watchroom@watchroom": False}
 
 
 def test_opencode_keeps_the_settings_of_its_environment() -> None:

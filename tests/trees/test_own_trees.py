@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
-from threading import Thread
+from threading import Event, Thread
 from typing import Final
 
 import pytest
@@ -20,7 +21,9 @@ from trees.git_repository import Repository
 from trees.tree_client import ScriptedClient
 from watchroom import Workspace
 from watchroom.errors import InvalidRepository, InvalidTree, NoFreePorts, TreeKept, UnknownTree
+from watchroom.features.trees.git import GitTree
 from watchroom.features.trees.own_trees import AddedTree, Listeners, OwnTrees
+from watchroom.features.trees.recorder import TreeRecorder
 from watchroom.features.trees.rows import ADD_TREE, REMOVE_TREE, SETUP_TREE
 from watchroom.features.trees.tree_files import intersect_names
 from watchroom.kernel.call_context import CallContext
@@ -774,6 +777,41 @@ def test_a_removal_that_was_killed_is_continued(world: World) -> None:
     aside.joinpath("rest").mkdir(parents=True)
     world.trees.remove(DANA, plan)
     assert not world.repository.folder.with_name("project.trees").exists()
+
+
+def test_a_process_that_opens_a_tree_during_its_removal_does_not_make_its_folder_again(world: World) -> None:
+    added = world.add("x")
+    folder = Path(added.tree.folder)
+    found = GitTree.find(added.tree.folder)
+    assert found is not None
+    folder.rename(folder.with_name(".x.watchroom-removed"))
+    scratch = world.repository.root / ".watchroom" / "trees"
+    with pytest.raises(FileNotFoundError):
+        TreeRecorder(world.workspace._store, found, str(scratch))
+    assert not folder.exists()
+    world.remove("x")
+    assert world.repository.git("worktree", "list").count("\n") == 0
+
+
+def test_a_tree_is_removed_while_other_processes_make_files_in_its_git_folder(world: World) -> None:
+    """Git fails then with "Directory not empty", in about half of all removals."""
+    for number in range(12):
+        added = world.add(f"x{number}")
+        ended = Event()
+
+        def touch(git: str = added.tree.git, ended: Event = ended) -> None:
+            while not ended.is_set():
+                with contextlib.suppress(OSError), Path(git, "cookie").open("xb"):
+                    Path(git, "cookie").unlink()
+
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(touch)
+            try:
+                world.remove(f"x{number}")
+            finally:
+                ended.set()
+        assert not Path(added.tree.git).exists()
+        assert not Path(added.tree.folder).exists()
 
 
 def test_a_tree_that_a_client_made_is_removed_as_well(world: World) -> None:

@@ -23,6 +23,7 @@ from trees.tree_client import ScriptedClient
 from watchroom import Workspace
 from watchroom.agents.clients.configuration import AGENT_VARIABLE
 from watchroom.errors import GitBusy, InvalidBranch, InvalidTarget, NothingToCommit
+from watchroom.features.policy.grants import DEFAULT_USES, PLACE, GrantChoice
 from watchroom.features.requests.rows import PendingCall, Request, decide_all
 from watchroom.features.trees.code_hosts import (
     CodeHost,
@@ -250,6 +251,34 @@ def test_approvals_of_the_calls_that_changed_the_files_are_named(kept: Workspace
         f"Watchroom-Approved-By: human:dana (row {rows[0]})"
     ]
     assert f"- `human:dana` approved a call of `alice` (row {rows[0]})" in plan.body
+
+
+def test_a_call_that_a_grant_permitted_is_named_with_the_grant(kept: Workspace, world: World) -> None:
+    client = ScriptedClient(kept, "alice", world.folder, session="s1")
+    target = str(world.folder / "granted.txt")
+
+    def ask(call: str, given: object) -> int:
+        request = Request(
+            "approve",
+            calls=(PendingCall(call, "Write", json.dumps(given)),),
+            metadata={PLACE: {"folder": str(world.folder), "target": target}},
+        )
+        return kept.requests.ask(CallContext("alice"), f"alice/s1/{call}", request).seq
+
+    shown = ask("shown", {"file_path": target, "content": "shown\n"})
+    made = kept.grants.make(DANA, shown, GrantChoice("session"))
+    for content in ("first\n", "second\n"):
+        call, given = client.begin_write("granted.txt", content)
+        ask(call, given)
+        client.end_write(call, given)
+    assert kept.grants.list_active()[0].uses_left == DEFAULT_USES - 2
+    plan = plan_of(kept, world)
+    record = kept.pull_requests.open(DANA, world.tree, plan, TEXTS, is_pushed=False)
+    first = world.log(record.commit, "%H")[0]
+    assert [each for each in trailers(world, first) if "Approved" in each] == [
+        f"Watchroom-Approved-By: human:dana (row {made.seq})"
+    ]
+    assert plan.body.count(f"- `human:dana` granted calls like a call of `alice` (row {made.seq})") == 1
 
 
 def test_the_task_of_an_agent_and_the_agents_of_simultaneous_commands_are_named(

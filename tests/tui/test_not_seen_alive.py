@@ -133,3 +133,14 @@ async def test_an_orderly_end_is_stopped_and_not_lost(
         process.end()
         await user.sees("○ Build it.", "process ended")
         assert not user.shows("not seen")
+
+
+async def test_a_session_of_an_ended_process_is_shown_as_stopped(
+    workspace: Workspace, process: OtherProcess
+) -> None:
+    process.runs_session(workspace, "alice")
+    async with dashboard(workspace, size=WIDE) as user:
+        await user.goes_to("2", "agents")
+        await user.sees("Session ● running")
+        process.end()
+        await user.sees("Session ○ process ended; can be resumed")

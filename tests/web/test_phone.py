@@ -208,6 +208,20 @@ def test_a_question_and_a_choice_are_answered(phone: Phone) -> None:
     assert phone.outcome(declined) == "human:dana rejected"
 
 
+def test_a_choice_with_many_options_says_how_many_are_not_shown(phone: Phone) -> None:
+    options = tuple(Option(f"Day {number}", str(number)) for number in range(53))
+    number = phone.ask(Request("select", "When?", options=options), "c")
+    page = text_of(phone.open(phone.issue(number)))
+    assert "Day 49" in page
+    assert "Day 50" not in page
+    left = (
+        f"3 more options are not shown here. To choose one of them, answer request {number} in the dashboard"
+    )
+    assert left in page
+    fewer = phone.ask(Request("select", "When?", options=options[:50]), "d")
+    assert "more options" not in text_of(phone.open(phone.issue(fewer)))
+
+
 def test_showing_a_page_answers_nothing_and_uses_nothing_up(phone: Phone) -> None:
     number = phone.ask()
     token, button = phone.issue(number), phone.issue(number, "approve")

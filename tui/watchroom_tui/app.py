@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import Task
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -14,6 +14,7 @@ from textual import events, on, work
 from textual.notifications import Notify
 from textual.screen import Screen
 from textual.worker import WorkerFailed
+from watchroom import __version__
 from watchroom.errors import JournalDamaged, JournalUnreachable, OutcomeUnknown
 from watchroom.features.overview.model import Model, Need, urgent_needs
 from watchroom.kernel.journal import Journal
@@ -31,6 +32,7 @@ from watchroom_tui.context import (
     load_screen_class,
 )
 from watchroom_tui.formatters.actor_class import AgentColours
+from watchroom_tui.formatters.machines import RemoteNeed, machine_text, outcome_text, remote_needs
 from watchroom_tui.keys.actions import SCREENS, bindings
 from watchroom_tui.keys.keymap import changed_actions
 from watchroom_tui.presentation.localization import load_texts
@@ -41,6 +43,7 @@ from watchroom_tui.readers.plugin_screens import plugin_screens
 from watchroom_tui.services.alert_monitor import AlertMonitor
 from watchroom_tui.services.alert_policy import AlertMode
 from watchroom_tui.services.feed import Feed, ModelChanged, OutageChanged
+from watchroom_tui.services.machine_links import AnswerSettled, MachineLinks, MachinesChanged
 from watchroom_tui.services.person_toolbox import PersonToolbox, WatchModeChanged
 from watchroom_tui.services.plugin_notices import PluginNotices, bind_screens
 from watchroom_tui.services.settings import WorkspaceMemory
@@ -57,6 +60,8 @@ if TYPE_CHECKING:
     from textual.command import Provider
     from textual.theme import Theme
     from watchroom import Workspace
+    from watchroom.serving.machines.connection import MachineView
+    from watchroom.serving.machines.messages import FarAnswer
 
     from watchroom_tui.services.agent_stop import AgentStop
     from watchroom_tui.services.settings import Settings
@@ -165,6 +170,9 @@ class WatchroomApp(Dashboard):
             folder=own_folder(journal, root),
         )
         self._timeline = Timeline(self)
+        self.version = __version__
+        self.machines: tuple[MachineView, ...] = ()
+        self._machine_links = MachineLinks(self, settings.machine_list if settings else ())
         self.outage: int | None = None
         self.alert_monitor = AlertMonitor(self, alerts)
         self._alerts_at_start = alerts
@@ -207,6 +215,8 @@ class WatchroomApp(Dashboard):
         self._plugin_notices.start()
         self.run_worker(bind_screens(self), group="plugins")
         self.open_in_background()
+        if self.feed.is_live:
+            self.run_worker(self._machine_links.open, group="machines", thread=True)
 
     def _tick(self) -> None:
         """Update values that change without a new row: ages, deadlines and needs. One timer updates all of
@@ -311,6 +321,30 @@ class WatchroomApp(Dashboard):
             # Start the worker process early, so that a person can open the conflict without a delay.
             self.run_worker(self.worker_process.start(), group="workspace")
         self.show_model()
+
+    @property
+    def remote_needs(self) -> tuple[RemoteNeed, ...]:
+        return remote_needs(self.machines) if self.is_live else ()
+
+    def answer_machine(
+        self, item: RemoteNeed, decision: FarAnswer, text: str = "", values: Sequence[str] = ()
+    ) -> None:
+        self._machine_links.answer(item, decision, text, values)
+
+    def on_machines_changed(self, message: MachinesChanged) -> None:
+        before = {each.name: each for each in self.machines}
+        self.machines = message.views
+        for each in self.machines:
+            known = before.get(each.name)
+            if known is not None and known.state != each.state and known.is_connected:
+                self.show_message(machine_text(each, self.version, self.texts), "warning")
+            elif known is not None and known.state == "lost" and each.is_connected:
+                self.show_message(machine_text(each, self.version, self.texts))
+        self.show_model()
+
+    def on_answer_settled(self, message: AnswerSettled) -> None:
+        severity: Severity = "information" if message.outcome.fate == "accepted" else "warning"
+        self.show_message(outcome_text(message.outcome, self.texts), severity)
 
     def on_outage_changed(self, message: OutageChanged) -> None:
         self.outage = message.since
@@ -557,7 +591,7 @@ class WatchroomApp(Dashboard):
         return WorkspaceMemory(self.current_mode, filters)
 
     async def _stop_threads(self) -> None:
-        for stop in (self.feed.stop, self._timeline.stop, self._toolbox.close):
+        for stop in (self.feed.stop, self._timeline.stop, self._toolbox.close, self._machine_links.close):
             await asyncio.to_thread(stop)
 
     async def on_unmount(self) -> None:

@@ -145,6 +145,7 @@ class BaseScreen(WorkerScreen[None]):
             app.model,
             self._needs,
             app.navigator.next_need,
+            remote_needs=len(app.remote_needs),
             is_live=app.is_live,
             can_act=app.can_act,
             progress=app.progress,

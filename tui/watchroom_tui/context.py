@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from asyncio import Task
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
@@ -13,15 +13,18 @@ from textual.screen import Screen
 from watchroom.errors import SettingsUnsigned
 from watchroom.features.trees.view import is_linked
 
+from watchroom_tui.formatters.machines import RemoteNeed
+
 if TYPE_CHECKING:
     from rich.style import Style
     from textual.message_pump import MessagePump
     from watchroom import Workspace
-    from watchroom.features.needs.rules import NeedKind
     from watchroom.features.overview.model import Model, Need
     from watchroom.features.overview.timeline import TimelineView
     from watchroom.kernel.journal import Journal
     from watchroom.model import Json, Row, Zone
+    from watchroom.serving.machines.connection import MachineView
+    from watchroom.serving.machines.messages import FarAnswer
     from watchroom.texts import Catalogue, Language
 
     from watchroom_tui.formatters.actor_class import AgentColours
@@ -72,6 +75,12 @@ class TreeTarget(NamedTuple):
     id: str
 
 
+class MachineTarget(NamedTuple):
+    """A need of another machine, by its identity."""
+
+    identity: tuple[str, str, int]
+
+
 class RangeTarget(NamedTuple):
     """The differences between two moments: after row ``after``, up to row ``until``."""
 
@@ -80,7 +89,14 @@ class RangeTarget(NamedTuple):
 
 
 Target: TypeAlias = (
-    RowTarget | VersionTarget | AgentTarget | SessionTarget | TaskTarget | TreeTarget | RangeTarget
+    RowTarget
+    | VersionTarget
+    | AgentTarget
+    | SessionTarget
+    | TaskTarget
+    | TreeTarget
+    | MachineTarget
+    | RangeTarget
 )
 """A place that a screen can move its cursor to."""
 
@@ -159,16 +175,18 @@ class Navigator:
 
     def __init__(self, app: Dashboard) -> None:
         self._app = app
-        self._visited: set[tuple[NeedKind, str, int]] = set()
+        self._visited: set[tuple[str, str, int]] = set()
         """The needs that were visited in this round."""
         self._screen = ""
         """The screen of the last visited need."""
 
     @property
-    def next_need(self) -> Need | None:
-        """The target of `go_to_next_need`: the most urgent need that was not visited in this round. A round
-        ends after the last need, or when the person goes to another screen."""
-        needs, is_same = self._app.needs, self._app.current_mode == self._screen
+    def next_need(self) -> Need | RemoteNeed | None:
+        """The target of `go_to_next_need`: the most urgent need that was not visited in this round, then
+        those of other machines. A round ends after the last need, or when the person goes to another
+        screen."""
+        needs: list[Need | RemoteNeed] = [*self._app.needs, *self._app.remote_needs]
+        is_same = self._app.current_mode == self._screen
         left = (need for need in needs if not is_same or need.identity not in self._visited)
         return next(left, needs[0] if needs else None)
 
@@ -181,7 +199,10 @@ class Navigator:
             if need.identity in self._visited or self._app.current_mode != self._screen:
                 self._visited.clear()
             self._visited.add(need.identity)
-            await self.go_to_need(need)
+            if isinstance(need, RemoteNeed):
+                await self.go_to("overview", MachineTarget(need.identity))
+            else:
+                await self.go_to_need(need)
             self._screen = self._app.current_mode
             # The header now shows another need, even if the screen stays the same.
             self._app.show_model()
@@ -288,6 +309,10 @@ class Dashboard(App[None]):
     needs: tuple[Need, ...]
     """The needs for a person at the shown moment, the most urgent first. Computed for each new model, and
     once per second."""
+    version: str
+    """The version of Watchroom."""
+    machines: tuple[MachineView, ...]
+    """The other machines, in the order of the settings."""
     progress: float
     """The fraction of the journal in ``model``, from 0 to 1."""
     outage: int | None
@@ -303,6 +328,17 @@ class Dashboard(App[None]):
     line_styles: dict[str, Style]
     agent_colours: AgentColours
     navigator: Navigator
+
+    @property
+    @abstractmethod
+    def remote_needs(self) -> tuple[RemoteNeed, ...]:
+        """The needs of other machines. Empty in the past."""
+
+    @abstractmethod
+    def answer_machine(
+        self, item: RemoteNeed, decision: FarAnswer, text: str = "", values: Sequence[str] = ()
+    ) -> None:
+        """Send an answer to another machine. A notice shows what became of it."""
 
     @property
     @abstractmethod

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from importlib.metadata import version
 from time import time
 from typing import IO, TYPE_CHECKING, Any, Final, cast
 
@@ -35,6 +34,9 @@ def require(owner: type, *names: str) -> None:
     """Raise `TextualIncompatible` unless the class ``owner`` has the attributes ``names``."""
     missing = [name for name in names if not hasattr(owner, name)]
     if missing:
+        # It loads the email package, and the versions are known but for an error.
+        from importlib.metadata import version
+
         package = owner.__module__.partition(".")[0].replace("_", "-")
         problem = f"{package} {version(package)}: {owner.__name__} has no {', '.join(missing)}"
         raise TextualIncompatible(problem)

@@ -25,6 +25,7 @@ from watchroom.kernel.tools.tool import Toolset
 from watchroom.model import Row
 from watchroom.texts import catalogue
 
+from watchroom_whiteboards.errors import BoardDenied, BoardNotFound
 from watchroom_whiteboards.texts import TEXTS
 
 if TYPE_CHECKING:
@@ -83,6 +84,15 @@ def whiteboard_read(context: ToolContext, params: BoardReadParams) -> BoardReadR
         held_for_seconds=seconds,
         notice=notice,
     )
+
+
+@TOOLS.permission(whiteboard_read)
+def _may_read(context: ToolContext, params: BoardReadParams) -> bool:
+    try:
+        _boards(context).named(context.call, params.board)
+    except (BoardNotFound, BoardDenied):
+        return False
+    return True
 
 
 class BoardWriteParams(ParamsModel):

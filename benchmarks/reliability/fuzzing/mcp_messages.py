@@ -17,8 +17,9 @@ from watchroom.model import Json
 from watchroom.serving.approvals import CallApprovals
 from watchroom.serving.http import LOOPBACK, PATH, http_app
 from watchroom.serving.malformed_messages import MalformedMessageFilter
+from watchroom.serving.notifications import ChangeNotifier, Context
 from watchroom.serving.resources import WorkspaceResources
-from watchroom.serving.server import Context, ToolListNotifier, make_server
+from watchroom.serving.server import make_server
 
 from reliability.fuzzing.async_target import AsyncTarget
 from reliability.fuzzing.mutation import (
@@ -150,11 +151,12 @@ class McpLines(_McpTarget):
         async def toolbox_of(context: Context) -> Toolbox:
             return toolbox
 
+        resources = WorkspaceResources(self.workspace.journal, "en")
         server = make_server(
             toolbox_of,
-            WorkspaceResources(self.workspace.journal, "en"),
+            resources,
             CallApprovals(self.workspace, ()),
-            notifier=ToolListNotifier(),
+            notifier=ChangeNotifier(self.workspace.background, resources, has_one_client=True),
         )
         async with stdio_server(self._lines, self._lines) as (reads, writes):  # type: ignore[arg-type]
             options = server.create_initialization_options(NotificationOptions(tools_changed=True))

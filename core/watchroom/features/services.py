@@ -13,6 +13,7 @@ from watchroom.features.boards.service import Boards
 from watchroom.features.budgets.service import BudgetControl
 from watchroom.features.config.rows import Agent
 from watchroom.features.config.store import Store
+from watchroom.features.conflicts.change_notices import ChangeNotices
 from watchroom.features.conflicts.service import Conflicts
 from watchroom.features.documents.reverts import DocumentReversal
 from watchroom.features.files.service import PrivateFiles, SharedFiles
@@ -95,6 +96,7 @@ class Services:
         self.boards = Boards(store)
         self.people = PeopleRegistry(store)
         self.conflicts = Conflicts(store, self.boards, reconciler, self.people)
+        self.change_notices = ChangeNotices(store)
         self.acknowledgements = Acknowledgements(store)
         self.alerts = Alerts(store)
         self.links = Links(store)

@@ -6,7 +6,7 @@ Every row of a call names the call in its detail. That includes reads and refusa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,6 +14,7 @@ from watchroom.kernel.journal import NoteKey
 from watchroom.kernel.rules.trace_context import BEGAN, TRACEPARENT
 from watchroom.model import (
     CALL,
+    NOTICES,
     OPERATION,
     UNCHECKED,
     Condition,
@@ -49,6 +50,29 @@ class CallTrace:
         return fields
 
 
+class CallNotices:
+    """The notices for the result of one call. The first row of the call by its actor records them, so its
+    rows show what the actor was notified of.
+
+    - ``claim``: returns the notices that no other call has given. Called once, for the first row.
+    - ``left``: the number of changed paths whose notices follow later.
+    - ``given`` (attribute): the recorded notices; empty before the first row.
+    """
+
+    def __init__(self, claim: Callable[[], Sequence[Mapping[str, Json]]], left: int) -> None:
+        self._claim: Callable[[], Sequence[Mapping[str, Json]]] | None = claim
+        self.left = left
+        self.given: Sequence[Mapping[str, Json]] = ()
+
+    def take_fields(self) -> Mapping[str, Json]:
+        """Return the fields for the detail of the next row."""
+        claim, self._claim = self._claim, None
+        if claim is None:
+            return {}
+        self.given = claim()
+        return {NOTICES: self.given} if self.given else {}
+
+
 class PathConditions(NamedTuple):
     """The ``conditions`` under which a call may write to ``path`` in ``zone``."""
 
@@ -72,11 +96,13 @@ class Caller(NamedTuple):
     - ``config``: the configuration, the same throughout the call.
     - ``member``: the caller as a member of its task; None if it works on no task.
     - ``seen``: the version of the call's path that the caller last saw, if the call needs it.
+    - ``watched``: the heads of the paths whose changes the caller is notified of.
     """
 
     config: Config
     member: Member | None
     seen: Seen | None
+    watched: Sequence[Row] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +116,7 @@ class CallContext:
     - ``trace``: the trace of the caller, if it has one.
     - ``conditions``: the conditions for a write of the call, because a person approved exactly this write.
     - ``caller``: data about the caller; None outside of a toolbox.
+    - ``notices``: the notices for the call's result; None if there are none.
 
     Example::
 
@@ -104,6 +131,7 @@ class CallContext:
     trace: CallTrace | None = None
     conditions: PathConditions | None = None
     caller: Caller | None = None
+    notices: CallNotices | None = None
 
     def with_tool(self, tool: str) -> CallContext:
         """Return the same call with ``tool`` as the tool of its rows."""
@@ -129,7 +157,7 @@ class CallContext:
             content,
             message,
             expected,
-            self._detail(detail),
+            self._own_detail(detail),
             conditions,
         )
 
@@ -159,13 +187,19 @@ class CallContext:
             base,
             None,
             size,
-            self._detail(detail),
+            self._own_detail(detail),
             durable,
         )
 
     def stamp(self, draft: Draft) -> Draft:
         """Return ``draft``, which has another actor, as a row of this call."""
         return draft._replace(detail=self._detail(draft.detail))
+
+    def _own_detail(self, detail: Mapping[str, Json] | None) -> Mapping[str, Json] | None:
+        fields = self._detail(detail)
+        if self.notices is None:
+            return fields
+        return {**(fields or {}), **self.notices.take_fields()} or None
 
     def _detail(self, detail: Mapping[str, Json] | None) -> Mapping[str, Json] | None:
         fields: dict[str, Json] = {**detail} if detail else {}

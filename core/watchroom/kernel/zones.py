@@ -40,6 +40,9 @@ class ZoneSpec(NamedTuple):
     - ``read_tool``: the tool that reads the current version of a path.
     - ``read_old_tool``: the tool of rows that record a read of an earlier version.
     - ``write_tool``: the tool that writes a path. The policy treats the flush of a buffer like this tool.
+    - ``show_call``: the tool that shows the current version of a path, and its parameter for the path. Agents
+      get notices of changes by others only in zones that have it.
+    - ``part_separator``: the text between a path and its part in rows that record a read of this part.
     """
 
     folder: tuple[str, ...] = ()
@@ -66,6 +69,8 @@ class ZoneSpec(NamedTuple):
     read_tool: str = ""
     read_old_tool: str = ""
     write_tool: str = ""
+    show_call: tuple[str, str] = ("", "")
+    part_separator: str = ""
 
 
 ZONES: Final[Mapping[Zone, ZoneSpec]] = dict.fromkeys(get_args(Zone), ZoneSpec()) | {
@@ -112,6 +117,7 @@ ZONES: Final[Mapping[Zone, ZoneSpec]] = dict.fromkeys(get_args(Zone), ZoneSpec()
         read_tool="collab_read",
         read_old_tool="collab_read_version",
         write_tool="collab_write",
+        show_call=("collab_read", "filepath"),
     ),
     "board": ZoneSpec(
         folder=("whiteboards",),
@@ -131,6 +137,8 @@ ZONES: Final[Mapping[Zone, ZoneSpec]] = dict.fromkeys(get_args(Zone), ZoneSpec()
         read_tool="whiteboard_read",
         read_old_tool="whiteboard_read_version",
         write_tool="whiteboard_write",
+        show_call=("whiteboard_read", "board"),
+        part_separator=" > ",
     ),
     "lease": ZoneSpec(folder=("whiteboards", ".locks"), suffix=".lock"),
     "realtime": ZoneSpec(
@@ -139,6 +147,8 @@ ZONES: Final[Mapping[Zone, ZoneSpec]] = dict.fromkeys(get_args(Zone), ZoneSpec()
         reverts="item",
         is_work=True,
         is_read=True,
+        show_call=("realtime_get_document_snapshot", "doc_id"),
+        part_separator="/",
     ),
     # Paths are TASK/PATH. The files are in the task's own folder.
     "file": ZoneSpec(

@@ -105,17 +105,21 @@ class Folder:
     - ``scratch``: a folder on the same file system for half-written files. Files in the same top-level folder
       of the root as the scratch folder are readable only by this user.
     - ``platform``: the operating system, default this machine's.
+    - ``is_made``: make ``root`` if it does not exist, default True.
 
     Every method can raise OSError, and `OutsideFolder` for parts that lead out of ``root``.
     """
 
-    def __init__(self, root: str, scratch: str, platform: Platform | None = None) -> None:
+    def __init__(
+        self, root: str, scratch: str, platform: Platform | None = None, *, is_made: bool = True
+    ) -> None:
         self.platform = platform or detect_platform()
         self.root = root
         self.scratch = scratch
         self._private = os.path.relpath(scratch, root).partition(os.sep)[0]
         self._numbers = itertools.count(time.time_ns())
-        os.makedirs(root, exist_ok=True)
+        if is_made:
+            os.makedirs(root, exist_ok=True)
         self._scratch_fd = self._open_scratch()
         try:
             self._root_fd = os.open(root, _FOLDER_FLAGS & ~os.O_NOFOLLOW)

@@ -130,28 +130,60 @@ class CallApprovals:
             self._open_request, toolbox, params.name, arguments, left, state, is_outdated
         )
         (call,), expires = request.calls, request.expires or 0
-        can_elicit = _can_elicit(context)
-        if can_elicit and context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        is_asking = can_elicit(context)
+        if is_asking and context.protocol_version in MODERN_PROTOCOL_VERSIONS:
             # The client's answer counts only for the request that its user was shown.
             is_about_it = path == state
             response = (params.input_responses or {}).get(_INPUT_KEY) if is_about_it else None
             if isinstance(response, types.ElicitResult):
-                await run_in_thread(self._record_answer, toolbox, path, response)
+                await run_in_thread(self.record_answer, toolbox, path, response)
             elif await run_in_thread(self._requests.ended, path) is None:
-                form = types.ElicitRequest(params=await run_in_thread(self._build_form, call, toolbox))
+                form = types.ElicitRequest(params=await run_in_thread(self.build_form, call, toolbox))
                 return types.InputRequiredResult(input_requests={_INPUT_KEY: form}, request_state=path)
-        answer = await self._wait_for_answer(context, toolbox, call, path, expires, can_elicit=can_elicit)
+        answer = await self._wait_for_answer(context, toolbox, call, path, expires, can_elicit=is_asking)
+        return await run_in_thread(self.read_approval, toolbox, path, call, answer)
+
+    def read_approval(
+        self, toolbox: Toolbox, path: str, call: PendingCall, answer: Answer | None
+    ) -> ApprovedCall:
+        """Return ``call`` as approved by ``answer``, the answer to the request at ``path``.
+
+        Raise `CallRejected`, `CallUnanswered`.
+        """
         decision = _approved_decision(answer)
-        approved, checksum = arguments, call.checksum
+        approved: Mapping[str, Json] = parse_arguments(call.arguments)
+        checksum = call.checksum
         if decision.arguments is not None:
             approved = dict(parse_arguments(decision.arguments))
-            checksum = await run_in_thread(_checksum_of_edited, toolbox, call, approved)
-        by = await run_in_thread(self._answered_by, path)
+            checksum = _checksum_of_edited(toolbox, call, approved)
+        row = self._requests.find_end(path)
+        by = row.actor if row is not None else ""
         return ApprovedCall(approved, path, checksum, _notice(toolbox.texts, call, decision, by))
 
-    def _answered_by(self, path: str) -> str:
-        row = self._requests.find_end(path)
-        return row.actor if row is not None else ""
+    def build_request(
+        self,
+        toolbox: Toolbox,
+        tool: str,
+        arguments: Mapping[str, Json],
+        *,
+        expires: int,
+        is_outdated: bool = False,
+        metadata: Mapping[str, Json] | None = None,
+    ) -> Request:
+        """Return the request to approve a call of ``tool`` with ``arguments``.
+
+        - ``expires``: nanoseconds since the epoch.
+        - ``is_outdated``: whether the call was approved, but would now write another text.
+        - ``metadata``: more metadata, besides the policy rule that asks.
+        """
+        checksum = toolbox.approval_checksum(tool, arguments)
+        call = PendingCall(_CALL_ID, tool, json.dumps(arguments, ensure_ascii=False), checksum, is_outdated)
+        decision = toolbox.decide_policy(tool, arguments)
+        rule = {POLICY_RULE: decision.label} if decision.verdict == "ask" else {}
+        prompt = toolbox.texts("request.changed_since", tools=tool) if is_outdated else ""
+        return Request(
+            "approve", prompt, calls=(call,), metadata={**rule, **(metadata or {})}, expires=expires
+        )
 
     def _open_request(
         self,
@@ -164,26 +196,17 @@ class CallApprovals:
     ) -> tuple[str, Request]:
         """Return a request and its path. If the request in the client's ``state`` asks about exactly this
         call, return it. Else open a new request that expires in ``seconds``."""
-        arguments_json = json.dumps(arguments, ensure_ascii=False)
-        checksum = toolbox.approval_checksum(tool, arguments)
-        call = PendingCall(_CALL_ID, tool, arguments_json, checksum, is_outdated)
+        expires = self._journal.now() + int(seconds * 1e9)
+        request = self.build_request(toolbox, tool, arguments, expires=expires, is_outdated=is_outdated)
         known = (
             self._asked.get(state) if state is not None and state.startswith(f"{toolbox.actor}/") else None
         )
         is_same = known is not None and [(each.name, each.arguments) for each in known.calls] == [
-            (tool, arguments_json)
+            (each.name, each.arguments) for each in request.calls
         ]
         if state is not None and known is not None and is_same:
             return state, known
         path = f"{toolbox.actor}/mcp/{uuid.uuid4().hex[:12]}"
-        decision = toolbox.decide_policy(tool, arguments)
-        request = Request(
-            "approve",
-            toolbox.texts("request.changed_since", tools=tool) if is_outdated else "",
-            calls=(call,),
-            metadata={POLICY_RULE: decision.label} if decision.verdict == "ask" else {},
-            expires=self._journal.now() + int(seconds * 1e9),
-        )
         self._requests.ask(CallContext(toolbox.actor), path, request)
         self._asked[path] = request
         if len(self._asked) > _MAX_ASKED:
@@ -214,11 +237,11 @@ class CallApprovals:
     async def _elicit(
         self, context: ServerRequestContext[Any, Any], toolbox: Toolbox, call: PendingCall, path: str
     ) -> None:
-        form = await run_in_thread(self._build_form, call, toolbox)
+        form = await run_in_thread(self.build_form, call, toolbox)
         response = await context.session.elicit_form(form.message, form.requested_schema, context.request_id)
-        await run_in_thread(self._record_answer, toolbox, path, response)
+        await run_in_thread(self.record_answer, toolbox, path, response)
 
-    def _build_form(self, call: PendingCall, toolbox: Toolbox) -> types.ElicitRequestFormParams:
+    def build_form(self, call: PendingCall, toolbox: Toolbox) -> types.ElicitRequestFormParams:
         """Return the form that the client shows: the call and the change that it would make."""
         texts: Catalogue = toolbox.texts
         lines = [texts("request.changed_since", tools=call.name)] if call.asked_again else []
@@ -237,7 +260,7 @@ class CallApprovals:
         schema = {"type": "object", "properties": {_FIELD: field}, "required": [_FIELD]}
         return types.ElicitRequestFormParams(message="\n\n".join(lines), requested_schema=schema)
 
-    def _record_answer(self, toolbox: Toolbox, path: str, response: types.ElicitResult) -> None:
+    def record_answer(self, toolbox: Toolbox, path: str, response: types.ElicitResult) -> None:
         """Record an answer that was given in the client. Closing the form is not an answer."""
         row = self._journal.version("request", path, 1)
         if row is None or response.action == "cancel":
@@ -251,7 +274,8 @@ class CallApprovals:
             self._requests.answer(CallContext(person), row.seq, Answer(decisions=(decision,)))
 
 
-def _can_elicit(context: ServerRequestContext[Any, Any]) -> bool:
+def can_elicit(context: ServerRequestContext[Any, Any]) -> bool:
+    """Return whether the client of ``context`` can show its user a form."""
     declared = context.session.client_capabilities
     return declared is not None and declared.elicitation is not None
 

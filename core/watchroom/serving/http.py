@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from functools import partial
@@ -23,9 +24,12 @@ from watchroom.features.calls.toolbox import Toolbox
 from watchroom.features.sessions.runtime.threads import run_in_thread
 from watchroom.model import HUMAN_PREFIX
 from watchroom.serving.approvals import CallApprovals
+from watchroom.serving.call_tasks import CallTasks
+from watchroom.serving.notifications import ChangeNotifier, Context
 from watchroom.serving.resources import WorkspaceResources
-from watchroom.serving.server import Context, make_server, take_messages
-from watchroom.texts import Language
+from watchroom.serving.server import make_server, take_messages
+from watchroom.serving.server_card import card_routes
+from watchroom.texts import Language, catalogue
 from watchroom.workspace import Workspace
 
 PATH: Final = "/mcp"
@@ -95,11 +99,7 @@ def http_app(
     toolboxes: dict[str, Toolbox] = {}
 
     async def toolbox_of(context: Context) -> Toolbox:
-        request = context.request
-        user = request.user if isinstance(request, Request) else None
-        if not isinstance(user, AuthenticatedUser):
-            raise PermissionError("a request without a token passed the authentication")
-        actor = user.access_token.client_id
+        actor = _token_of(context).client_id
         toolbox = toolboxes.get(actor)
         return toolboxes.setdefault(actor, make_toolbox(actor)) if toolbox is None else toolbox
 
@@ -108,10 +108,23 @@ def http_app(
             return workspace.tools(actor)
         return workspace.tools_for_human(actor.removeprefix(HUMAN_PREFIX), reads_only=True)
 
+    def is_authorized(context: Context) -> bool:
+        token = _token_of(context)
+        return workspace.access.authenticate(token.token) == token.client_id
+
     resources = WorkspaceResources(workspace.journal, language)
+    notifier = ChangeNotifier(workspace.background, resources, is_authorized=is_authorized)
     approvals = CallApprovals(workspace, approval_tools)
     messages = partial(take_messages, workspace)
-    server = make_server(toolbox_of, resources, approvals, take_messages=messages, toolsets=toolsets)
+    server = make_server(
+        toolbox_of,
+        resources,
+        approvals,
+        take_messages=messages,
+        toolsets=toolsets,
+        notifier=notifier,
+        tasks=CallTasks(workspace, approvals),
+    )
     app = server.streamable_http_app(
         streamable_http_path=PATH,
         json_response=True,
@@ -121,9 +134,19 @@ def http_app(
         max_request_body_size=MAX_REQUEST_BYTES,
         auth=AuthSettings(issuer_url=AnyHttpUrl(f"http://{LOOPBACK}"), resource_server_url=None),
         token_verifier=_TokenVerifier(workspace),
+        custom_starlette_routes=card_routes(PATH, catalogue(language)),
     )
     app.add_middleware(_SameOrigin)
+    app.state.notifier = notifier
     return app
+
+
+def _token_of(context: Context) -> AccessToken:
+    request = context.request
+    user = request.user if isinstance(request, Request) else None
+    if not isinstance(user, AuthenticatedUser):
+        raise PermissionError("a request without a token passed the authentication")
+    return user.access_token
 
 
 class BackgroundServer(uvicorn.Server):
@@ -131,6 +154,7 @@ class BackgroundServer(uvicorn.Server):
     `should_exit` is set."""
 
     def __init__(self, app: Starlette) -> None:
+        self._notifier: ChangeNotifier = app.state.notifier
         super().__init__(
             uvicorn.Config(
                 app,
@@ -141,6 +165,11 @@ class BackgroundServer(uvicorn.Server):
                 timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
             )
         )
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the clients' subscriptions, and then the server."""
+        self._notifier.close()
+        await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from importlib.metadata import version
 from typing import Any, Final, TypeAlias
 
 from mcp import types
-from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
 from watchroom import validation
 from watchroom.errors import ApprovalOutdated, BudgetReached, CallRejected, CallUnanswered, InvalidArguments
@@ -26,14 +24,24 @@ from watchroom.features.sessions.runtime.threads import run_in_thread
 from watchroom.kernel.rules.trace_context import TRACEPARENT
 from watchroom.model import HUMAN_PREFIX
 from watchroom.serving.approvals import CallApprovals
+from watchroom.serving.call_tasks import (
+    EXTENSION,
+    CallTasks,
+    TaskParams,
+    TaskState,
+    UpdateTaskParams,
+    are_supported,
+    require_support,
+)
 from watchroom.serving.malformed_messages import parse_problem
+from watchroom.serving.notifications import ChangeNotifier, Context, IsReadable
 from watchroom.serving.resources import WorkspaceResources
 from watchroom.texts import catalogue
 from watchroom.workspace import Workspace
 
 NAME: Final = "watchroom"
-Context: TypeAlias = ServerRequestContext[Any, Any]
 Paging: TypeAlias = types.PaginatedRequestParams | None
+CallOutcome: TypeAlias = types.CallToolResult | types.InputRequiredResult | TaskState
 ToolboxOf: TypeAlias = Callable[[Context], Awaitable[Toolbox]]
 """Returns the toolbox of the agent that sent a request."""
 
@@ -46,7 +54,8 @@ def make_server(
     take_messages: Callable[[str], str] | None = None,
     toolsets: Collection[str] | None = None,
     instructions: str = "",
-    notifier: ToolListNotifier | None = None,
+    notifier: ChangeNotifier | None = None,
+    tasks: CallTasks | None = None,
 ) -> Server[Any]:
     """Return an MCP server.
 
@@ -56,61 +65,155 @@ def make_server(
     - ``approvals``: asks people to approve calls.
     - ``take_messages``: returns the messages for an agent. They are sent with the result of its call.
     - ``instructions``: the server's instructions for the client.
-    - ``notifier``: notifies a single client that the list of tools has changed.
+    - ``notifier``: notifies clients of changes, default none.
+    - ``tasks``: makes calls that wait for people to tasks, if the client supports tasks. Default none.
     """
-
-    async def list_tools(context: Context, params: Paging) -> types.ListToolsResult:
-        toolbox = await toolbox_of(context)
-        definitions = await run_in_thread(toolbox.get_tool_definitions, "mcp", toolsets=toolsets)
-        if notifier is not None:
-            notifier.record_listed([str(each["name"]) for each in definitions])
-        return types.ListToolsResult(tools=[types.Tool.model_validate(each) for each in definitions])
-
-    async def call_tool(
-        context: Context, params: types.CallToolRequestParams
-    ) -> types.CallToolResult | types.InputRequiredResult:
-        toolbox = await toolbox_of(context)
-        result = await _call_tool(context, toolbox, approvals, params)
-        if take_messages is not None and isinstance(result, types.CallToolResult):
-            text = await run_in_thread(take_messages, toolbox.actor)
-            added = [types.TextContent(type="text", text=text)] if text else []
-            result = result.model_copy(update={"content": [*added, *result.content]})
-        if notifier is not None:
-            names = await run_in_thread(toolbox.registry.available_names, toolsets)
-            await notifier.notify_if_changed(context, names)
-        return result
-
-    async def list_resources(context: Context, params: Paging) -> types.ListResourcesResult:
-        found, more = await run_in_thread(resources.list_page, params.cursor if params else None)
-        return types.ListResourcesResult(resources=found, next_cursor=more)
-
-    async def list_templates(context: Context, params: Paging) -> types.ListResourceTemplatesResult:
-        return types.ListResourceTemplatesResult(resource_templates=resources.list_templates())
-
-    async def read_resource(
-        context: Context, params: types.ReadResourceRequestParams
-    ) -> types.ReadResourceResult:
-        toolbox = await toolbox_of(context)
-        return await run_in_thread(resources.read, toolbox, params.uri, approvals.are_required)
-
-    return Server(
+    handlers = _Handlers(toolbox_of, resources, approvals, take_messages, toolsets, notifier, tasks)
+    is_connected = notifier is not None and notifier.has_one_client
+    server: Server[Any] = Server(
         NAME,
         version=version(NAME),
         instructions=instructions or None,
         # No tool sends arguments in headers. Otherwise all tools would be listed with each call.
         get_tool_input_schema=lambda name: None,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        on_list_resources=list_resources,
-        on_list_resource_templates=list_templates,
-        on_read_resource=read_resource,
-        on_subscriptions_listen=None if notifier is None else notifier.listen,
+        on_list_tools=handlers.list_tools,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
+        on_subscribe_resource=handlers.subscribe if is_connected else None,
+        on_unsubscribe_resource=handlers.unsubscribe if is_connected else None,
+        on_subscriptions_listen=None if notifier is None else handlers.listen,
     )
+    # The library's own argument does not allow results of an extension.
+    server.add_request_handler("tools/call", types.CallToolRequestParams, handlers.call_tool)
+    if tasks is not None:
+        server.extensions[EXTENSION] = {}
+        server.add_request_handler("tasks/get", TaskParams, handlers.get_task)
+        server.add_request_handler("tasks/update", UpdateTaskParams, handlers.update_task)
+        server.add_request_handler("tasks/cancel", TaskParams, handlers.cancel_task)
+    return server
+
+
+class _Handlers:
+    """The handlers of a server's requests. For the arguments see `make_server`."""
+
+    def __init__(
+        self,
+        toolbox_of: ToolboxOf,
+        resources: WorkspaceResources,
+        approvals: CallApprovals,
+        take_messages: Callable[[str], str] | None,
+        toolsets: Collection[str] | None,
+        notifier: ChangeNotifier | None,
+        tasks: CallTasks | None,
+    ) -> None:
+        self._toolbox_of = toolbox_of
+        self._resources = resources
+        self._approvals = approvals
+        self._take_messages = take_messages
+        self._toolsets = toolsets
+        self._notifier = notifier
+        self._tasks = tasks
+
+    async def list_tools(self, context: Context, params: Paging) -> types.ListToolsResult:
+        toolbox = await self._toolbox_of(context)
+        definitions = await run_in_thread(toolbox.get_tool_definitions, "mcp", toolsets=self._toolsets)
+        if self._notifier is not None:
+            self._notifier.record_listed(toolbox.actor, [str(each["name"]) for each in definitions])
+        return types.ListToolsResult(tools=[types.Tool.model_validate(each) for each in definitions])
+
+    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> CallOutcome:
+        toolbox = await self._toolbox_of(context)
+        tasks = self._tasks if are_supported(context) else None
+        result = await _call_tool(context, toolbox, self._approvals, params, tasks)
+        if isinstance(result, types.CallToolResult):
+            result = await self._add_messages(toolbox, result)
+        if self._notifier is not None and self._notifier.is_listening(toolbox.actor):
+            names = await run_in_thread(toolbox.registry.available_names, self._toolsets)
+            await self._notifier.notify_tools(context, toolbox.actor, names)
+        return result
+
+    async def _add_messages(self, toolbox: Toolbox, result: types.CallToolResult) -> types.CallToolResult:
+        if self._take_messages is None:
+            return result
+        text = await run_in_thread(self._take_messages, toolbox.actor)
+        added = [types.TextContent(type="text", text=text)] if text else []
+        return result.model_copy(update={"content": [*added, *result.content]})
+
+    async def list_resources(self, context: Context, params: Paging) -> types.ListResourcesResult:
+        found, more = await run_in_thread(self._resources.list_page, params.cursor if params else None)
+        return types.ListResourcesResult(resources=found, next_cursor=more)
+
+    async def list_templates(self, context: Context, params: Paging) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=self._resources.list_templates())
+
+    async def read_resource(
+        self, context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        toolbox = await self._toolbox_of(context)
+        return await run_in_thread(self._resources.read, toolbox, params.uri, self._approvals.are_required)
+
+    async def listen(
+        self, context: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        toolbox = await self._toolbox_of(context)
+        return await self._required_notifier.listen(context, toolbox, params, self._readable_by(toolbox))
+
+    async def subscribe(self, context: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        toolbox = await self._toolbox_of(context)
+        return await self._required_notifier.subscribe(
+            context, toolbox, params.uri, self._readable_by(toolbox)
+        )
+
+    async def unsubscribe(
+        self, context: Context, params: types.UnsubscribeRequestParams
+    ) -> types.EmptyResult:
+        return self._required_notifier.unsubscribe(params.uri)
+
+    async def get_task(self, context: Context, params: TaskParams) -> TaskState:
+        tasks, toolbox = await self._begin_task_request(context, params.task_id)
+        found = await tasks.get(context, toolbox, params.task_id)
+        if isinstance(found, TaskState):
+            return found
+        if found.result is None:
+            return found.state
+        result = await self._add_messages(toolbox, _to_call_tool_result(found.result, found.notice))
+        shown = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return found.state.model_copy(update={"result": shown})
+
+    async def update_task(self, context: Context, params: UpdateTaskParams) -> types.EmptyResult:
+        tasks, toolbox = await self._begin_task_request(context, params.task_id)
+        await tasks.update(context, toolbox, params.task_id, params.input_responses)
+        return types.EmptyResult()
+
+    async def cancel_task(self, context: Context, params: TaskParams) -> types.EmptyResult:
+        tasks, toolbox = await self._begin_task_request(context, params.task_id)
+        await run_in_thread(tasks.cancel, toolbox, params.task_id)
+        return types.EmptyResult()
+
+    async def _begin_task_request(self, context: Context, task_id: str) -> tuple[CallTasks, Toolbox]:
+        require_support(context, task_id)
+        if self._tasks is None:
+            raise TypeError("a server without tasks got a request about a task")
+        return self._tasks, await self._toolbox_of(context)
+
+    @property
+    def _required_notifier(self) -> ChangeNotifier:
+        if self._notifier is None:
+            raise TypeError("a server without notifications got a subscription")
+        return self._notifier
+
+    def _readable_by(self, toolbox: Toolbox) -> IsReadable:
+        return lambda uri: self._resources.is_readable(toolbox, uri, self._approvals.are_required)
 
 
 async def _call_tool(
-    context: Context, toolbox: Toolbox, approvals: CallApprovals, params: types.CallToolRequestParams
-) -> types.CallToolResult | types.InputRequiredResult:
+    context: Context,
+    toolbox: Toolbox,
+    approvals: CallApprovals,
+    params: types.CallToolRequestParams,
+    tasks: CallTasks | None,
+) -> CallOutcome:
     given = (params.meta or {}).get(TRACEPARENT)
     trace = None if given is None else await run_in_thread(toolbox.begin_trace, given)
     dispatch = partial(toolbox.dispatch_tool_call, params.name, trace=trace)
@@ -127,6 +230,11 @@ async def _call_tool(
         return _to_call_tool_result(await run_in_thread(refuse, params.arguments or {}, reached))
     if not await run_in_thread(approvals.are_required, toolbox, params.name, params.arguments or {}):
         return _to_call_tool_result(await run_in_thread(dispatch, params.arguments or {}))
+    if tasks is not None:
+        begun = await tasks.create(context, toolbox, params, given if trace is not None else None)
+        if isinstance(begun, TaskState) or begun.result is None:
+            return begun if isinstance(begun, TaskState) else begun.state
+        return _to_call_tool_result(begun.result, begun.notice)
     is_outdated = False
     while True:
         try:
@@ -178,40 +286,3 @@ def take_messages(workspace: Workspace, actor: str) -> str:
         texts("hook.message", sender=each.row.actor, text="\n  ".join(each.text.splitlines()))
         for each in messages
     )
-
-
-class ToolListNotifier:
-    """Notifies one client of changes to its list of tools. The list changes because the tools of buffers
-    depend on their state.
-
-    Older clients are notified with their next call, newer clients on their subscription
-    (`subscriptions/listen`). Over HTTP there are no notifications, because requests are independent.
-    """
-
-    def __init__(self) -> None:
-        self._bus = InMemorySubscriptionBus()
-        self._streams = ListenHandler(self._bus)
-        self._known: Sequence[str] | None = None
-
-    def record_listed(self, names: Sequence[str]) -> None:
-        """Record that the client listed the tools ``names``."""
-        self._known = names
-
-    async def notify_if_changed(self, context: ServerRequestContext[Any, Any], names: Sequence[str]) -> None:
-        """Notify the client of ``context`` once if its tools are now ``names``, and differ from the listed
-        tools."""
-        if self._known is None or self._known == names:
-            return
-        self._known = names
-        await context.session.send_tool_list_changed()
-        await self._bus.publish(ToolsListChanged())
-
-    async def listen(
-        self, context: ServerRequestContext[Any, Any], params: types.SubscriptionsListenRequestParams
-    ) -> types.SubscriptionsListenResult:
-        """Serve the subscription ``params`` of the client of ``context`` until the client ends it.
-
-        The first message says that only changes of tools are reported.
-        """
-        wanted = types.SubscriptionFilter(tools_list_changed=params.notifications.tools_list_changed)
-        return await self._streams(context, params.model_copy(update={"notifications": wanted}))

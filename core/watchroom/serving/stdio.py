@@ -17,9 +17,11 @@ from mcp.types import INVALID_REQUEST
 from watchroom.errors import WatchroomError
 from watchroom.features.calls.toolbox import Toolbox
 from watchroom.serving.approvals import CallApprovals
+from watchroom.serving.call_tasks import CallTasks
 from watchroom.serving.malformed_messages import MalformedMessageFilter
+from watchroom.serving.notifications import ChangeNotifier, Context
 from watchroom.serving.resources import WorkspaceResources
-from watchroom.serving.server import Context, ToolListNotifier, make_server, take_messages
+from watchroom.serving.server import make_server, take_messages
 from watchroom.workspace import Workspace
 
 
@@ -58,19 +60,26 @@ async def serve_stdio(
             message = f"{error.message(toolbox.language)} {error.suggestion(toolbox.language)}"
             raise MCPError(INVALID_REQUEST, message) from error
 
+    resources = WorkspaceResources(workspace.journal, toolbox.language)
+    notifier = ChangeNotifier(workspace.background, resources, has_one_client=True)
+    approvals = CallApprovals(workspace, approval_tools)
     server = make_server(
         toolbox_of,
-        WorkspaceResources(workspace.journal, toolbox.language),
-        CallApprovals(workspace, approval_tools),
+        resources,
+        approvals,
         take_messages=partial(take_messages, workspace),
         toolsets=toolsets,
         instructions=toolbox.system_prompt(toolsets=toolsets),
-        notifier=ToolListNotifier(),
+        notifier=notifier,
+        tasks=CallTasks(workspace, approvals),
     )
     lines = _Lines(reader, writer)
     async with stdio_server(cast(AsyncFile[str], lines), cast(AsyncFile[str], lines)) as (reads, writes):
         options = server.create_initialization_options(NotificationOptions(tools_changed=True))
-        await server.run(MalformedMessageFilter(reads, writes, toolbox.texts), writes, options)
+        try:
+            await server.run(MalformedMessageFilter(reads, writes, toolbox.texts), writes, options)
+        finally:
+            notifier.close()
 
 
 class _Lines:

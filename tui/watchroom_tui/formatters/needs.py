@@ -10,6 +10,7 @@ from watchroom.texts import Catalogue
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import format_age
+from watchroom_tui.formatters.machines import RemoteNeed
 from watchroom_tui.formatters.need_texts import need_subject, need_text, omitted_text
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.presentation.sanitize import sanitize
@@ -66,24 +67,25 @@ def need_matter(need: Need, texts: Catalogue) -> str:
     return need_text(need, texts)
 
 
-def is_soon(need: Need, now: int) -> bool:
+def is_soon(need: Need | RemoteNeed, now: int) -> bool:
     """Return whether the deadline of ``need`` is within `SOON_SECONDS` of ``now`` (nanoseconds since the
     epoch)."""
     return need.deadline is not None and need.deadline - now < SOON_SECONDS * 1_000_000_000
 
 
-def time_left(need: Need, now: int) -> str:
+def time_left(need: Need | RemoteNeed, now: int) -> str:
     """Return the time to the deadline of ``need`` at ``now`` (nanoseconds since the epoch) as ``12 s``. Empty
     without a deadline."""
     return "" if need.deadline is None else format_age(now, need.deadline)
 
 
-def need_time(need: Need, now: int, texts: Catalogue) -> Span:
+def need_time(need: Need | RemoteNeed, now: int, texts: Catalogue) -> Span:
     """Return the time to the deadline of ``need``, or its age if it has no deadline."""
     left = time_left(need, now)
     if left:
         return Span(texts("needs.left", time=left), "error" if is_soon(need, now) else "warning")
-    return Span(format_age(need.opened_at or need.row.time, now), "dim")
+    opened = need.opened_at if isinstance(need, RemoteNeed) else need.opened_at or need.row.time
+    return Span(format_age(opened, now), "dim")
 
 
 class NeedKeys(NamedTuple):
@@ -92,6 +94,14 @@ class NeedKeys(NamedTuple):
     approve: str
     reject: str
     open: str
+
+
+def remote_need_keys(item: RemoteNeed, texts: Catalogue, keys_of: NeedKeys, *, can_act: bool) -> str:
+    """Return the keys that settle a need of another machine, as `need_keys`."""
+    answers = item.need.answers if can_act and item.view.is_connected else ()
+    verb = next((each for each in ("reply", "choose") if each in answers), "open")
+    marks = f"{keys_of.approve} " * ("approve" in answers) + f"{keys_of.reject} " * ("reject" in answers)
+    return f"{marks}{keys_of.open} {texts(f'needs.enter.{verb}')}"
 
 
 def need_keys(need: Need, texts: Catalogue, keys_of: NeedKeys, *, can_act: bool) -> str:

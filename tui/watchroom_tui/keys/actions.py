@@ -51,6 +51,7 @@ Scope: TypeAlias = Literal[
     "agent_commit",
     "commit",
     "landing",
+    "machine_need",
     "dialog",
 ]
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
@@ -386,6 +387,11 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("landing_down", "landing", "line(1)", ("down",), meaning="down"),
     Action("landing_page_up", "landing", "scroll(-1)", ("pageup",), meaning="page up"),
     Action("landing_page_down", "landing", "scroll(1)", ("pagedown",), meaning="page down"),
+    Action("approve_there", "machine_need", "approve", ("a",), footer=True, acts=True, meaning="approve"),
+    Action("reject_there", "machine_need", "reject", ("r",), footer=True, acts=True, meaning="reject"),
+    Action("answer_there", "machine_need", "answer", OPEN, footer=True, acts=True, meaning="open"),
+    Action("seen_there", "machine_need", "seen", ("S",), footer=True, acts=True, meaning="seen"),
+    Action("leave_there", "machine_need", "dismiss(None)", BACK, footer=True, meaning="back"),
     Action("leave_landing", "landing", "dismiss(None)", ("escape",), footer=True, meaning="back"),
     Action("outcome", "activity", "next_outcome", ("f",), footer=True),
     Action("revert_row", "activity", "revert_work", ("V",), footer=True, acts=True, meaning="revert work"),

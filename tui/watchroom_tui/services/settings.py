@@ -16,6 +16,7 @@ from typing import Any, Final, Literal
 from platformdirs import user_config_path
 from watchroom import validation
 from watchroom.kernel.rules.publication import SEAL_BRANCH, Publication
+from watchroom.serving.machines.address import MAX_MACHINES, AddressProblem, Machine, parse_machine
 from watchroom.texts import LANGUAGES, Catalogue, Language
 
 from watchroom_tui.keys.actions import ACTIONS, SCREENS
@@ -40,6 +41,9 @@ _PUBLISH: Final = ("folder", "git", "branch", "webhook")
 """The keys of the table ``publish``."""
 
 
+_MACHINE: Final = ("address", "program")
+"""The keys of a table in ``machines``."""
+
 _OBSOLETE: Final = ("filters",)
 """Settings of earlier versions, which have no effect."""
 
@@ -52,6 +56,8 @@ class Settings:
       (a repository), ``branch`` and ``webhook``.
     - ``screen``: the screen to open if none is remembered for the workspace.
     - ``keys``: the person's key bindings, by action id. Other actions keep the default keys.
+    - ``machines``: workspaces on other machines, by name: an address, or a table of ``address`` and
+      ``program``.
     """
 
     theme: Literal["dark", "light"] | None = None
@@ -60,6 +66,7 @@ class Settings:
     publish: str | Mapping[str, str] | None = None
     screen: str | None = None
     keys: Mapping[str, str | list[str]] = field(default_factory=dict)
+    machines: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def publication(self) -> Publication:
@@ -79,11 +86,23 @@ class Settings:
         return {"folder": self.publish} if isinstance(self.publish, str) else self.publish or {}
 
     @property
+    def machine_list(self) -> tuple[Machine, ...]:
+        """The workspaces on other machines."""
+        return tuple(_machine(name, entry) for name, entry in self.machines.items())
+
+    @property
     def keymap(self) -> Mapping[str, tuple[str, ...]]:
         """The keys of each remapped action."""
         return {
             action: (keys,) if isinstance(keys, str) else tuple(keys) for action, keys in self.keys.items()
         }
+
+
+def _machine(name: str, entry: str | Mapping[str, str]) -> Machine:
+    """Return the machine ``name`` of an entry in the settings. Raises `AddressProblem`."""
+    if isinstance(entry, str):
+        return parse_machine(name, entry)
+    return parse_machine(name, entry.get("address", ""), entry.get("program", ""))
 
 
 def settings_path() -> Path:
@@ -133,17 +152,41 @@ def _mistakes(values: Mapping[str, Any], texts: Catalogue) -> Iterator[tuple[Seq
                 if not all(isinstance(each, str) for each in texts_of_entry):
                     yield (name, entry), texts("settings.no_text", name=entry or name)
         elif name == "publish":
-            entries = value.items() if isinstance(value, dict) else [("", value)]
-            for entry, text in entries:
-                if entry and entry not in _PUBLISH:
-                    yield (name, entry), texts("settings.unknown", name=f"{name}.{entry}")
-                elif not isinstance(text, str):
-                    yield (name, entry), texts("settings.no_text", name=entry or name)
-                elif "\0" in text:
-                    # No path has a null character, and resolving a home folder with one raises an error.
-                    yield (name, entry), texts("settings.nul", name=entry or name)
+            yield from _publish_mistakes(value, texts)
+        elif name == "machines":
+            yield from _machine_mistakes(value, texts)
         elif name not in _CHOICES:
             yield (name,), texts("settings.unknown", name=name)
+
+
+def _publish_mistakes(value: Any, texts: Catalogue) -> Iterator[tuple[Sequence[str], str]]:
+    entries = value.items() if isinstance(value, dict) else [("", value)]
+    for entry, text in entries:
+        if entry and entry not in _PUBLISH:
+            yield ("publish", entry), texts("settings.unknown", name=f"publish.{entry}")
+        elif not isinstance(text, str):
+            yield ("publish", entry), texts("settings.no_text", name=entry or "publish")
+        elif "\0" in text:
+            # No path has a null character, and resolving a home folder with one raises an error.
+            yield ("publish", entry), texts("settings.nul", name=entry or "publish")
+
+
+def _machine_mistakes(value: Any, texts: Catalogue) -> Iterator[tuple[Sequence[str], str]]:
+    if not isinstance(value, dict) or len(value) > MAX_MACHINES:
+        yield ("machines",), texts("machine.problem.number", most=MAX_MACHINES)
+        return
+    for name, entry in value.items():
+        fields = entry if isinstance(entry, dict) else {"address": entry}
+        unknown = next((key for key in fields if key not in _MACHINE), None)
+        if unknown is not None:
+            yield ("machines", name), texts("settings.unknown", name=f"machines.{name}.{unknown}")
+        elif not all(isinstance(each, str) for each in fields.values()):
+            yield ("machines", name), texts("settings.no_text", name=f"machines.{name}")
+        else:
+            try:
+                _machine(name, fields)
+            except AddressProblem as problem:
+                yield ("machines", name), f"{name}: {texts(f'machine.problem.{problem.rule}')}"
 
 
 def _check_keys(settings: Settings, source: str, path: Path, texts: Catalogue) -> None:
@@ -181,7 +224,15 @@ def _problem(path: Path, line: int | None, said: str, texts: Catalogue) -> Wrong
     return WrongUsage(texts(key, path=path, line=line, problem=said))
 
 
-def remember(path: Path, **values: str) -> None:
+def write_machines(path: Path, machines: Mapping[str, str | Mapping[str, str]]) -> None:
+    """Replace the machines in the file at ``path``. Raises as `remember`, and ValueError for more than
+    `MAX_MACHINES`."""
+    if len(machines) > MAX_MACHINES:
+        raise ValueError(f"more than {MAX_MACHINES} machines")
+    remember(path, machines=dict(machines))
+
+
+def remember(path: Path, **values: object) -> None:
     """Write settings into the file at ``path``, and preserve its other content. Raises OSError, and
     ValueError if the file is not TOML or would be longer than `MAX_BYTES`. An error leaves the file
     unchanged."""

@@ -26,6 +26,7 @@ from watchroom_tui.formatters.budgets import (
     budget_style,
 )
 from watchroom_tui.formatters.columns import Column, format_age, sparkline
+from watchroom_tui.formatters.machines import RemoteAgent, connection_text, left_out_text
 from watchroom_tui.formatters.need_texts import plan_text
 from watchroom_tui.formatters.styled_text import Line, Span, sentence
 from watchroom_tui.formatters.task_tree import ended_agents, resume_commands
@@ -39,9 +40,9 @@ NEXT_FROM: Final = 150
 """Minimum number of columns to show whether a budget holds calls."""
 
 
-class AgentList(ItemList[AgentView]):
+class AgentList(ItemList[AgentView | RemoteAgent]):
     """List of agents: status, layer, last action, and a sparkline of the last two minutes. Ended agents are
-    dimmed."""
+    dimmed. Agents of other machines can follow."""
 
     COLUMNS: ClassVar = (
         Column(least=2),
@@ -63,8 +64,14 @@ class AgentList(ItemList[AgentView]):
         self._resumes: Mapping[str, str] = {}
         self._plans: Mapping[str, Plan] = {}
 
-    def show_team(self, model: Model) -> None:
-        """Show the agents of the model."""
+    @property
+    def agent(self) -> AgentView | None:
+        """The agent under the cursor. None if it is on another machine."""
+        item = self.item
+        return None if isinstance(item, RemoteAgent) else item
+
+    def show_team(self, model: Model, remote: Sequence[RemoteAgent] = ()) -> None:
+        """Show the agents of the model, then agents of other machines."""
         if model.tasks is not self._tasks:
             self._tasks, self._ended = model.tasks, ended_agents(model.tasks)
         self._resumes = resume_commands(model)
@@ -72,10 +79,10 @@ class AgentList(ItemList[AgentView]):
         # Most used first, because an agent's fullest budget counts.
         used = [use for use in model.budgets if use.budget.scope == "agent"]
         self._budgets = {use.budget.name: use for use in reversed(used)}
-        self.show(model.agents)
+        self.show((*model.agents, *remote) if remote else model.agents)
 
-    def item_key(self, item: AgentView) -> Hashable:
-        return item.agent.id
+    def item_key(self, item: AgentView | RemoteAgent) -> Hashable:
+        return item.identity if isinstance(item, RemoteAgent) else item.agent.id
 
     def _cost(self, item: AgentView) -> str:
         used = self._usage.get(item.agent.id)
@@ -102,7 +109,40 @@ class AgentList(ItemList[AgentView]):
         resume = self._resumes.get(item.agent.id, "")
         return labels.agent_status_text(item, now_of(self), texts_of(self), resume)
 
-    def cells(self, item: AgentView) -> Sequence[Line]:
+    def cells(self, item: AgentView | RemoteAgent) -> Sequence[Line]:
+        return self._remote_cells(item) if isinstance(item, RemoteAgent) else self._local_cells(item)
+
+    def _remote_cells(self, item: RemoteAgent) -> Sequence[Line]:
+        texts, view, agent = texts_of(self), item.view, item.agent
+        if agent is None:
+            style = "dim" if view.state in ("connecting", "connected") else "warning"
+            mark = Span("⇄", style)
+            said = connection_text(view, dashboard_of(self).version, texts)
+            left_out = left_out_text(view, texts)
+            line = [Span(said, style), *([Span(f"  {left_out}", "dim")] if left_out else [])]
+            return ([Span(" "), mark], [Span(sanitize(view.name), "strong")], (), line, (), (), (), ())
+        name = sanitize(f"{view.name}/{agent.id}")
+        age = format_age(agent.heard - view.ahead, now_of(self)) if agent.heard else ""
+        if view.is_connected:
+            mark, colour = labels.STATUS_MARKS[agent.status], agent_class(agent.id)
+            said = sanitize(agent.text) or texts("agents.nothing_yet")
+            style = "" if agent.status == "waiting" else "dim"
+        else:
+            mark, colour, style = Span("?", "warning"), "dim", "dim"
+            last = texts(f"legend.agents.{agent.status}")
+            said = texts("machine.last_known", status=last, what=sanitize(agent.text))
+        return (
+            [Span(" "), mark],
+            [Span(name, colour)],
+            (),
+            sentence(said, style),
+            (),
+            (),
+            [Span(age, "dim")],
+            (),
+        )
+
+    def _local_cells(self, item: AgentView) -> Sequence[Line]:
         now, ended = now_of(self), self._ended.get(item.agent.id)
         colour = "dim" if ended else agent_class(item.agent.id)
         spark_width = min(12, max(3, self.content_area.width // 9))
@@ -141,5 +181,5 @@ class AgentList(ItemList[AgentView]):
             return [tool, Span(" "), path, Span("  "), outcome, Span("")], self.age_of(item.last)
         return [tool, Span(" "), path], self.age_of(item.last)
 
-    def copy_text(self, item: AgentView) -> str:
-        return item.agent.id
+    def copy_text(self, item: AgentView | RemoteAgent) -> str:
+        return "/".join(filter(None, item.identity[1:])) if isinstance(item, RemoteAgent) else item.agent.id

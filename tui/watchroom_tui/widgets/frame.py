@@ -17,6 +17,7 @@ from watchroom_tui.context import dashboard_of
 from watchroom_tui.formatters.columns import fit_path, sparkline
 from watchroom_tui.formatters.labels import cost_text
 from watchroom_tui.formatters.local_time import local_clock, local_time, start_of_day, utc_offset, zoned_time
+from watchroom_tui.formatters.machines import RemoteNeed
 from watchroom_tui.formatters.need_texts import need_kind
 from watchroom_tui.formatters.needs import is_soon, need_party, time_left
 from watchroom_tui.formatters.styled_text import Line, Span, width_of
@@ -24,6 +25,7 @@ from watchroom_tui.formatters.tree_changes import branch_text
 from watchroom_tui.keys.actions import SCREENS, Action, is_possible, of_scope, offered, scopes_of
 from watchroom_tui.keys.keymap import shown_pair
 from watchroom_tui.presentation.localization import keymap_of, now_of, texts_of
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.item_list import ItemList
 from watchroom_tui.widgets.line_widget import LineWidget
 
@@ -56,7 +58,8 @@ class Header(LineWidget):
         self._folder = folder
         self._model = Model()
         self._needs: Sequence[Need] = ()
-        self._next: Need | None = None
+        self._next: Need | RemoteNeed | None = None
+        self._remote_needs = 0
         self._is_live = self._may_act = True
         self._progress = 1.0
         self._outage: int | None = None
@@ -66,8 +69,9 @@ class Header(LineWidget):
         self,
         model: Model,
         needs: Sequence[Need],
-        next_need: Need | None,
+        next_need: Need | RemoteNeed | None,
         *,
+        remote_needs: int,
         is_live: bool,
         can_act: bool,
         progress: float,
@@ -79,6 +83,7 @@ class Header(LineWidget):
         - ``model``: the model to show.
         - ``needs``: the needs that wait for a person now.
         - ``next_need``: the need that the key for the next need opens.
+        - ``remote_needs``: the number of needs of other machines.
         - ``is_live``: whether the present is shown.
         - ``can_act``: whether the person can act.
         - ``progress``: the share of the journal that was read, from 0 to 1.
@@ -89,6 +94,7 @@ class Header(LineWidget):
         self._outage, self._polls_files = outage, polls_files
         self._model, self._is_live, self._progress = model, is_live, progress
         self._needs, self._next, self._may_act = needs, next_need, can_act
+        self._remote_needs = remote_needs
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
@@ -182,17 +188,21 @@ class Header(LineWidget):
     def _rights(self) -> list[Line]:
         """Return the variants of the right part, longest first."""
         texts, now, need = texts_of(self), now_of(self), self._next
-        if not self._needs or need is None:
+        number = len(self._needs) + self._remote_needs
+        if not number or need is None:
             return [[Span(f"✓ {texts('header.calm')} ", "ok")]]
-        key = "header.needs" if len(self._needs) > 1 else "header.need"
-        count = Span(f" ⚑ {texts(key, count=len(self._needs))} ", "error")
-        party = need_party(need, texts).text
+        key = "header.needs" if number > 1 else "header.need"
+        count = Span(f" ⚑ {texts(key, count=number)} ", "error")
+        if isinstance(need, RemoteNeed):
+            party, kind = need.party, sanitize(need.need.kind)
+        else:
+            party, kind = need_party(need, texts).text, need_kind(need, texts)
         long, middle, short = (fit_path(party, width).strip() for width in PARTY_WIDTHS)
         left = time_left(need, now)
         until = f", {texts('needs.left', time=left)}" if left else ""
         style = "error" if is_soon(need, now) else "key"
         named = (
-            f"{need_kind(need, texts)} {long}{until}",
+            f"{kind} {long}{until}",
             f"{long}{until}",
             f"{middle}{until}",
             middle,

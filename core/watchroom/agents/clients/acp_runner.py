@@ -24,7 +24,7 @@ from pydantic import ValidationError
 
 from watchroom import validation
 from watchroom.agents.clients.acp import AcpTranslator, describe_error
-from watchroom.agents.clients.adapter import AcpSupport
+from watchroom.agents.clients.adapter import PLUGIN_OFF, PLUGIN_SWITCH, AcpSupport
 from watchroom.agents.clients.calls import REJECTED, format_decision
 from watchroom.agents.clients.events import (
     CallFinished,
@@ -772,6 +772,8 @@ async def _start_process(given: Sequence[str], folder: str) -> Process:
             stdout=PIPE,
             stderr=PIPE,
             cwd=folder,
+            # The plugin would report what the client reports over ACP.
+            env={**os.environ, PLUGIN_SWITCH: PLUGIN_OFF},
             limit=_MAX_LINE_BYTES,
             start_new_session=True,
         )

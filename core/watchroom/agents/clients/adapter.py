@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from watchroom.agents.clients.events import ClientEvent
+from watchroom.agents.clients.events import ClientEvent, TranscriptEvent
 from watchroom.agents.clients.hook_answers import AFTER, BEFORE, PERMISSION, PROMPT, START, HookAnswer
 from watchroom.features.trees.uses import NewText, ToolEffects, ToolUse
 from watchroom.model import Json
@@ -32,6 +32,11 @@ COMMON_EVENTS: Final[Mapping[str, int]] = {
 """The events that the hooks of all clients report, each with its timeout in seconds."""
 
 
+PLUGIN: Final = "watchroom@watchroom"
+"""The id of Watchroom's plugin: its name, and its marketplace."""
+PLUGIN_SWITCH: Final = "WATCHROOM_PLUGIN"
+"""The environment variable that turns the plugin off, with the value `PLUGIN_OFF`."""
+PLUGIN_OFF: Final = "off"
 SESSION_WORD: Final = "SESSION"
 """A word among a client's arguments that stands for the id of a session."""
 _INFORMING: Final = ("--help", "-h", "--version", "-v", "-V")
@@ -61,6 +66,26 @@ class PersonalFile(NamedTuple):
     name: str
 
 
+class PluginSupport(NamedTuple):
+    """What Watchroom's plugin needs to know about a client.
+
+    - ``manifest``: the path of its manifest in the plugin's folder
+    - ``folder``: the environment variable of hooks with the plugin's folder
+    - ``project``: the environment variable of hooks with the folder in which the client was started. Empty:
+      the hook's working directory
+    - ``exports``: the environment variable of the first hook with a file of a shell, whose variables the
+      agent's commands get. Empty if there is none
+    - ``passes``: the environment variables that the plugin must ask for, so that its server gets them. Empty
+      if the server gets all
+    """
+
+    manifest: str
+    folder: str
+    project: str = ""
+    exports: str = ""
+    passes: tuple[str, ...] = ()
+
+
 class HookSupport(NamedTuple):
     """Configuration, parsing and answers of a client's hooks.
 
@@ -77,6 +102,7 @@ class HookSupport(NamedTuple):
       calls are refused (strict)
     - ``event_names``: the client's own names of events, where they differ
     - ``write_line``: takes a shell line, and returns it as the client's file must have it
+    - ``plugin``: for Watchroom's plugin. None if the client has no plugins
 
     Events:
     - ``read_event``: returns an event in the shared format. All other functions take events in this format
@@ -109,7 +135,7 @@ class HookSupport(NamedTuple):
     hooks: Table
     events: Mapping[str, int]
     translate_hook: Callable[[Event], tuple[ClientEvent, ...]]
-    translate_line: Callable[[Event], tuple[ClientEvent, ...]]
+    translate_line: Callable[[Event], tuple[TranscriptEvent, ...]]
     find_transcript: Callable[[Event], str]
     resume_turn: Callable[[str], HookAnswer]
     describe_use: Callable[[Event], ToolUse]
@@ -129,6 +155,7 @@ class HookSupport(NamedTuple):
     tried: str = ""
     untried: tuple[str, ...] = ()
     write_line: Callable[[str], str] = lambda line: line
+    plugin: PluginSupport | None = None
     read_event: Callable[[Event], Event] = lambda event: event
     write_answer: Callable[[Event, HookAnswer], HookAnswer] = lambda event, answer: answer
 

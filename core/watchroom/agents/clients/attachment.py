@@ -13,6 +13,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from uuid import uuid4
 
@@ -33,6 +34,7 @@ from watchroom.agents.clients.events import (
     ClientPaused,
     MessageCompleted,
     PromptSubmitted,
+    ResetReported,
     SessionEnded,
     TextStreamed,
     TurnEnded,
@@ -87,7 +89,7 @@ from watchroom.features.checks.rows import DoneClaim, is_prompt_of_check
 from watchroom.features.policy.rules import PolicyDecision, policy_subject
 from watchroom.features.requests.rows import CLOCK_SECONDS, PendingCall, parse_arguments
 from watchroom.features.requests.service import RequestOutcome
-from watchroom.features.sessions.limits import MAX_WORDS, RateLimit, find_limit
+from watchroom.features.sessions.limits import MAX_WORDS, RateLimit, check_reset, find_limit
 from watchroom.features.sessions.messages import Handover
 from watchroom.features.sessions.rows import OWN_TOOLS, is_leave, parking_of
 from watchroom.features.sessions.runtime.threads import call_soon_threadsafe, run_in_thread, run_to_completion
@@ -95,6 +97,7 @@ from watchroom.features.sessions.runtime.waiting import wait_for_budgets, wait_f
 from watchroom.features.trees.service import Holder
 from watchroom.features.trees.worktrees import find_worktrees
 from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.rules.details import session_status
 from watchroom.model import ENDED, Json, Row
 from watchroom.texts import Catalogue, catalogue
 from watchroom.validation import extract_first_line
@@ -218,6 +221,8 @@ class Attachment:
         self._displayed = MessagePieces()
         self._messages = MessageDeduplicator()
         self._usage = MessageUsage()
+        self._resets: dict[str, int] = {}
+        """When the used-up limits of the account reset (`ResetReported`), by session path."""
         self._turns: dict[str, asyncio.Event] = {}
         self._wakeable: set[str] = set()
         """The paths of the sessions whose client is idle, with a hook that can start a turn."""
@@ -393,6 +398,7 @@ class Attachment:
         self._turns.pop(session.path, None)
         self._prompted.pop(session.path, None)
         self._woken.pop(session.path, None)
+        self._resets.pop(session.path, None)
         self._inbox.forget(session.path)
 
     def _main_path(self, event: Event) -> str:
@@ -429,6 +435,9 @@ class Attachment:
         Return whether the line shows that the agent acted."""
         reported = self._hooks.translate_line(line)
         for event in reported:
+            if isinstance(event, ResetReported):
+                self._resets[session.path] = event.seconds
+                continue
             # Messages from before the session's end were already recorded, perhaps by hooks.
             if isinstance(event, MessageCompleted) and (
                 0 < time_of(line, "timestamp") <= session.ended_at
@@ -436,24 +445,31 @@ class Attachment:
             ):
                 continue
             if isinstance(event, TurnFailed):
-                await self._record_late_limit(session, event, time_of(line, "timestamp"))
+                await self._record_late_failure(session, event, time_of(line, "timestamp"))
                 continue
             if isinstance(event, CallFinished):
                 event = await self.calls.settle(session, event)
             added = self._usage.find_increase(session.path, event) if isinstance(event, UsageAdded) else event
             if added is not None:
                 await self.record(session, added)
-        return any(not isinstance(event, TurnFailed) for event in reported)
+        return any(not isinstance(event, TurnFailed | ResetReported) for event in reported)
 
-    async def _record_late_limit(self, session: ClientSession, event: TurnFailed, said_at: int) -> None:
-        """Record a limit in a transcript, unless the session has continued since ``said_at`` (nanoseconds
-        since the epoch). A transcript is read again from its start after a restart of the service."""
+    async def _record_late_failure(self, session: ClientSession, event: TurnFailed, said_at: int) -> None:
+        """Record the end of a turn in a transcript, unless the session has continued since ``said_at``
+        (nanoseconds since the epoch). A transcript is read again from its start after a restart of the
+        service."""
         last = await run_in_thread(lambda: session.last)
         if said_at <= session.ended_at or said_at + _LATE_NS < last.time:
             return
-        limit = find_limit(event.reason, self.workspace.session_zone.now(), said_at=said_at)
-        if limit is not None:
-            await self.record(session, TurnLimited(limit, event.key))
+        now = self.workspace.session_zone.now()
+        limit = find_limit(event.reason, now, said_at=said_at)
+        if limit is None:
+            if session_status(last) == "running":
+                await self.record(session, TurnEnded(extract_first_line(event.reason, MAX_WORDS)))
+            return
+        if limit.resets is None and (seconds := self._resets.get(session.path)):
+            limit = limit._replace(resets=check_reset(datetime.fromtimestamp(seconds, UTC), now))
+        await self.record(session, TurnLimited(limit, event.key))
 
     async def _record_all(self, session: ClientSession, event: Event, name: str) -> None:
         """Record ``event``, and close the questions about ended calls."""

@@ -14,6 +14,7 @@ from typing import Final
 
 from watchroom.agents.clients.adapter import (
     COMMON_EVENTS,
+    PLUGIN,
     SESSION_WORD,
     TIMEOUT_SECONDS,
     AcpSupport,
@@ -23,6 +24,7 @@ from watchroom.agents.clients.adapter import (
     LaunchParts,
     LaunchSupport,
     LaunchWords,
+    PluginSupport,
     Table,
 )
 from watchroom.agents.clients.events import (
@@ -66,10 +68,20 @@ _SETTINGS: Final = ".claude/settings.local.json"
 """The settings of one person, which are not shared with a project."""
 _SETTINGS_OPTION: Final = "--settings"
 _END_OF_OPTIONS: Final = "--"
+_PLUGIN_TOOLS: Final = "mcp__plugin_watchroom_watchroom__"
+"""The prefix of the names of Watchroom's tools in the plugin."""
 _DAY: Final = 86_400
 _FAILED: Final = ("error", "message")
 _SYNTHETIC: Final = "<synthetic>"
 """The model in messages that the client itself inserts after an interrupted turn."""
+
+
+def read_event(event: Event) -> Event:
+    """Return the hook ``event`` in the shared format, in which Watchroom's tools have one name each."""
+    tool = text_of(event, "tool_name")
+    if not tool.startswith(_PLUGIN_TOOLS):
+        return event
+    return {**event, "tool_name": OWN_TOOLS + tool.removeprefix(_PLUGIN_TOOLS)}
 
 
 def translate_hook(event: Event) -> tuple[ClientEvent, ...]:
@@ -241,7 +253,9 @@ def _describe_launch(parts: LaunchParts, given: Sequence[str], environment: Mapp
     option.
     """
     arguments, own = _take_settings(given)
-    ours: dict[str, Json] = {"hooks": parts.hooks, "env": parts.environment}
+    # The plugin would report each event a second time.
+    plugins: Json = {PLUGIN: False}
+    ours: dict[str, Json] = {"hooks": parts.hooks, "env": parts.environment, "enabledPlugins": plugins}
     try:
         settings = merge_configuration(own, ours)
     except ValueError as error:
@@ -320,6 +334,7 @@ ADAPTER: Final = ClientAdapter(
             "SessionEnd": TIMEOUT_SECONDS,
         },
         entry_fields=_entry_fields,
+        read_event=read_event,
         translate_hook=translate_hook,
         translate_line=translate_line,
         find_transcript=find_transcript,
@@ -334,6 +349,12 @@ ADAPTER: Final = ClientAdapter(
         reports_limits=True,
         tried="2.1.332",
         untried=("parked",),
+        plugin=PluginSupport(
+            ".claude-plugin/plugin.json",
+            "CLAUDE_PLUGIN_ROOT",
+            project="CLAUDE_PROJECT_DIR",
+            exports="CLAUDE_ENV_FILE",
+        ),
     ),
     LaunchSupport(
         "claude",

@@ -72,8 +72,10 @@ _SHELLS = (b"sh", b"bash", b"dash", b"zsh", b"ksh", b"ash", b"busybox")
 _MAX_SHELLS = 8
 _TRIES = 3
 """Maximum number of services that a hook asks if they end before they answer."""
-_MAX_PATH = 100
-"""Maximum bytes of a socket's path. The system's limit is about 107."""
+MAX_FOLDER = 100 - len("/service.sock")
+"""Maximum bytes of the path of a runtime folder. The system's limit for a socket is about 107."""
+SAFE = "A-Za-z0-9._~/-"
+"""The characters that `quote` leaves as they are, as a range of a shell's pattern."""
 _MAX_HEAD = 65_536
 _PIECE = 1 << 16
 _MAX_LINE = 32 * 1024 * 1024
@@ -99,7 +101,7 @@ def runtime_folder() -> str:
     uid = os.getuid()
     base = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{uid}"
     folder = os.path.join(base, "watchroom")
-    if not os.path.isdir(base) or len(os.fsencode(folder)) > _MAX_PATH - len("/service.sock"):
+    if not os.path.isdir(base) or len(os.fsencode(folder)) > MAX_FOLDER:
         return f"/tmp/watchroom-{uid}"  # noqa: S108  # its owner and mode are checked
     return folder
 

@@ -12,6 +12,8 @@ from typing import Final
 
 from watchroom.agents.clients.adapter import (
     COMMON_EVENTS,
+    PLUGIN,
+    PLUGIN_SWITCH,
     SESSION_WORD,
     TIMEOUT_SECONDS,
     AcpSupport,
@@ -22,6 +24,7 @@ from watchroom.agents.clients.adapter import (
     LaunchSupport,
     LaunchWords,
     PersonalFile,
+    PluginSupport,
     Table,
 )
 from watchroom.agents.clients.events import (
@@ -30,16 +33,17 @@ from watchroom.agents.clients.events import (
     ClientEvent,
     MessageCompleted,
     PromptSubmitted,
+    ResetReported,
     SessionEnded,
+    TranscriptEvent,
     TurnEnded,
     TurnFailed,
     UsageAdded,
 )
 from watchroom.agents.clients.hook_answers import block
-from watchroom.agents.clients.json_fields import count_of, dump, object_of, text_of
+from watchroom.agents.clients.json_fields import amount_of, count_of, dump, object_of, text_of
 from watchroom.agents.clients.patch_calls import list_patch_writes, replace_patch_texts
 from watchroom.features.budgets.rows import UsageTotal
-from watchroom.features.sessions.limits import is_limit
 from watchroom.features.sessions.rows import OWN_TOOLS
 from watchroom.features.trees.patches import find_shell_patch
 from watchroom.features.trees.uses import NOTHING, NewText, ToolEffects, ToolUse
@@ -73,13 +77,18 @@ def translate_hook(event: Event) -> tuple[ClientEvent, ...]:
     return ()
 
 
-def translate_line(line: Event) -> tuple[ClientEvent, ...]:
-    """Return the client events in ``line``, a line of a rollout file: the messages of the model, and its
-    limits."""
+def translate_line(line: Event) -> tuple[TranscriptEvent, ...]:
+    """Return the events in ``line``, a line of a rollout file: the messages of the model, turns that failed,
+    and the resets of limits."""
     payload = object_of(line, "payload")
-    if line.get("type") == "event_msg" and payload.get("type") == "error":
-        words, when = text_of(payload, "message"), text_of(line, "timestamp")
-        return (TurnFailed(words, f"limit {when}" if when else ""),) if is_limit(words) else ()
+    kind = text_of(payload, "type") if line.get("type") == "event_msg" else ""
+    if kind == "token_count" and payload.get("rate_limits"):
+        return (ResetReported(_reset_of(object_of(payload, "rate_limits"))),)
+    if kind == "task_complete" and (error := object_of(payload, "error")):
+        # No hook reports the end of such a turn. Attempts that are repeated are not in this file.
+        when, about = text_of(line, "timestamp"), text_of(error, "codex_error_info")
+        words = (text_of(error, "message"), about or dump(error.get("codex_error_info")))
+        return (TurnFailed("\n".join(words), f"limit {when}" if when else ""),)
     is_message = line.get("type") == "response_item" and payload.get("type") == "message"
     if not is_message or payload.get("role") != "assistant":
         return ()
@@ -88,6 +97,14 @@ def translate_line(line: Event) -> tuple[ClientEvent, ...]:
     text = "".join(text_of(block, "text") for block in blocks if block.get("type") == "output_text")
     key = text_of(payload, "id")
     return (MessageCompleted(text, key=f"said {key}" if key else ""),) if text.strip() else ()
+
+
+def _reset_of(limits: Mapping[str, Json]) -> int:
+    """Return when the last used-up limit of an account resets, in seconds since the epoch; 0 if no limit is
+    used up, or if that is unknown."""
+    windows = [object_of(limits, each) for each in ("primary", "secondary")]
+    used_up = [each for each in windows if (amount_of(each, "used_percent") or 0) >= 100]
+    return max((count_of(each, "resets_at") for each in used_up), default=0)
 
 
 def describe_use(event: Event) -> ToolUse:
@@ -148,6 +165,8 @@ def _describe_launch(parts: LaunchParts, given: Sequence[str], environment: Mapp
     settings = [(f"mcp_servers.{name}", each) for name, each in parts.servers.items()]
     settings += [(f"shell_environment_policy.set.{name}", each) for name, each in parts.environment.items()]
     settings += [(f"hooks.{event}", groups) for event, groups in parts.hooks.items()]
+    # The plugin would report each event a second time.
+    settings.append((f"plugins.{PLUGIN}.enabled", False))
     words = [word for name, value in settings for word in ("-c", f"{name}={_toml(value)}")]
     return LaunchWords((*words, *given))
 
@@ -195,6 +214,12 @@ ADAPTER: Final = ClientAdapter(
         reports_limits=True,
         tried="0.171.0",
         untried=("parked",),
+        plugin=PluginSupport(
+            ".codex-plugin/plugin.json",
+            "PLUGIN_ROOT",
+            # Without them, the server could reach another service than the hooks.
+            passes=("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "CODEX_HOME", PLUGIN_SWITCH),
+        ),
     ),
     LaunchSupport(
         "codex",

@@ -165,15 +165,20 @@ def parse_mark(mark: str) -> list[str]:
     return mark.split(",")
 
 
+FIND_COMMON: Final = (
+    """[ ! -f "$g" ] || { IFS= read -r g <"$g"; g=${g#gitdir: }; g=${g%/worktrees/*}; }; """
+    "case $g in /*) ;; *) g=$d/$g ;; esac"
+)
+"""Words of a shell that change ``g``, the ``.git`` of the folder ``d``, to the common git folder."""
+
+
 def _only_in(common: str) -> str:
     """Return shell words that end a hook, unless it runs in a working tree of the repository with the common
     git folder ``common``. They start no process, because such a hook runs in every folder."""
     if not common:
         return ""
     find = 'd=$PWD; while [ "$d" ] && [ ! -e "$d/.git" ]; do d=${d%/*}; done; g=$d/.git'
-    read = '[ ! -f "$g" ] || { IFS= read -r g <"$g"; g=${g#gitdir: }; g=${g%/worktrees/*}; }'
-    absolute = "case $g in /*) ;; *) g=$d/$g ;; esac"
-    return f'{find}; {read}; {absolute}; [ "$g" -ef {shlex.quote(common)} ] || exit 0; '
+    return f'{find}; {FIND_COMMON}; [ "$g" -ef {shlex.quote(common)} ] || exit 0; '
 
 
 def _hook_line(hook: HookProgram, called: str, event: str, is_strict: bool) -> str:
@@ -193,28 +198,62 @@ def _hook_line(hook: HookProgram, called: str, event: str, is_strict: bool) -> s
     return f"if {there}; then {called} ; exit; fi; {missing}"
 
 
+class AskingWords(NamedTuple):
+    """Words of a shell that ask the service with curl.
+
+    - ``curl``: the program
+    - ``folder``, ``socket``: the runtime folder, and the service's socket in it
+    - ``url``: the address of the request
+    - ``seconds``: the client's timeout
+    - ``within``: words before a command that end it after a time, with a blank, or empty
+    - ``called``: the command that answers without curl
+    """
+
+    curl: str
+    folder: str
+    socket: str
+    url: str
+    seconds: str
+    within: str
+    called: str
+
+
 def _curl_words(hook: HookProgram, called: str, target: str, event: str, seconds: int) -> str:
     """Return the words that ask the service with curl, and run ``called`` if that fails.
 
     - ``target``: the target of the HTTP request
     - ``seconds``: the client's timeout
+    """
+    words = AskingWords(
+        shlex.quote(hook.curl),
+        shlex.quote(os.path.dirname(hook.socket)),
+        shlex.quote(hook.socket),
+        shlex.quote(f"http://w{target}"),
+        str(seconds),
+        f"{shlex.join(hook.timeout)} " if hook.timeout else "",
+        called,
+    )
+    return format_asking(words, is_holding=event in HOLDING)
+
+
+def format_asking(words: AskingWords, *, is_holding: bool) -> str:
+    """Return the words that ask the service with curl, and run another command if that fails.
 
     The event is read up to the end of its line, because clients may keep the input open. An answer is printed
     only when it is complete, because a client ignores a partial answer and makes the call. A runtime folder
     of another user is not used: that user may have created it first. If somebody ends the hook, it refuses
-    its call.
+    its call (``is_holding``).
     """
-    within = f"{shlex.join(hook.timeout)} " if hook.timeout else ""
-    limits = f"--speed-limit 1 --speed-time {SILENCE_SECONDS:.0f} --max-time {seconds}"
-    curl = f"{shlex.quote(hook.curl)} -sf {limits} --unix-socket {shlex.quote(hook.socket)} --data-binary @-"
+    folder = words.folder
+    limits = f"--speed-limit 1 --speed-time {SILENCE_SECONDS:.0f} --max-time {words.seconds}"
+    curl = f"{words.curl} -sf {limits} --unix-socket {words.socket} --data-binary @-"
     given = """printf '%s\\n' "$b\""""
-    folder = shlex.quote(os.path.dirname(hook.socket))
     is_own = f"[ -O {folder} ] && [ ! -L {folder} ]"
-    asked = f"exec 2>/dev/null; {is_own} && {given} | {curl} {shlex.quote(f'http://w{target}')}"
+    asked = f"exec 2>/dev/null; {is_own} && {given} | {curl} {words.url}"
     ask = f"""{{ o=$({asked}) && printf %s "$o"; }}"""
-    again = f"{{ {given}; {within}cat; }} | {called}"
-    read = f"b=$({within}head -n 1)"
-    if event not in HOLDING:
+    again = f"{{ {given}; {words.within}cat; }} | {words.called}"
+    read = f"b=$({words.within}head -n 1)"
+    if not is_holding:
         return f"{read}; {ask} || {again}"
     ended = """trap 'kill $p; echo "watchroom hook: ended before it was answered" >&2; exit 2' TERM HUP"""
     return f"{read}; {ended}; {ask} & p=$!; wait $p || {{ {again} & p=$!; wait $p; }}"

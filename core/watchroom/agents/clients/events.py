@@ -126,6 +126,15 @@ class TurnLimited(NamedTuple):
     held: str = ""
 
 
+class ResetReported(NamedTuple):
+    """The used-up limits of the account reset at ``seconds`` since the epoch, 0 if no limit is used up.
+
+    A later limit has this reset if its words name none.
+    """
+
+    seconds: int
+
+
 class SessionEnded(NamedTuple):
     """The session ended with ``outcome``, because of ``reason``."""
 
@@ -162,3 +171,5 @@ ClientEvent: TypeAlias = (
     | ClientPaused
     | BudgetHeld
 )
+TranscriptEvent: TypeAlias = ClientEvent | ResetReported
+"""What a line of a transcript reports."""

@@ -18,6 +18,12 @@ HOOKED_CLIENTS: Final = tuple(each.name for each in ADAPTERS if each.hooks is no
 """The names of the clients with hooks."""
 ATTACHED_CLIENTS: Final = tuple(each.name for each in ADAPTERS if each.hooks is not None and each.hooks.files)
 """The names of the clients that can be attached with configuration files."""
+PLUGIN_CLIENTS: Final = {
+    each.name: each.hooks.plugin
+    for each in ADAPTERS
+    if each.hooks is not None and each.hooks.plugin is not None
+}
+"""The clients that have Watchroom's plugin, by name."""
 ACP_CLIENTS: Final = {each.name: each.acp for each in ADAPTERS if each.acp is not None}
 """The clients that can be run through the Agent Client Protocol, by name."""
 LAUNCHED_CLIENTS: Final = {each.name: each.launch for each in ADAPTERS if each.launch is not None}

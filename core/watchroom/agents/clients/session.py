@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import threading
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cached_property
@@ -107,7 +108,7 @@ class ClientSession:
     - ``is_owner``: whether this process continues the session; else the process that wrote the newest step
       does
 
-    Every method may be called from any thread, but from only one thread at a time. Raises `UnknownAgent`,
+    Every method may be called from any thread. Hooks of a client run at the same time. Raises `UnknownAgent`,
     `InvalidSession`, `JournalError`.
     """
 
@@ -134,6 +135,8 @@ class ClientSession:
         self.is_supervised = True
         self._is_owner = is_owner
         self._calls: dict[str, PendingCall] = {}
+        self._writing = threading.Lock()
+        """Held while a step is written, so that steps of this process do not conflict with each other."""
         self.ended_at = 0
         """The time at which the session ended before this process continued it, in nanoseconds since the
         epoch; 0 if it had not ended."""
@@ -430,36 +433,37 @@ class ClientSession:
         - ``is_worked``: whether the time since the last step counts as work, if the session was running
         """
         tool = TOOL if ended is None else CLIENT_DENIED if ended.outcome == "denied" else CLIENT_CALL
-        for attempt in range(_MAX_TRIES):
-            last = self.last
-            before, now = StepDetail.of(last), self._zone.now()
-            begun: SessionStatus = "running" if messages and not before.steps else before.status
-            # A subagent works within a turn of its parent.
-            is_turn = is_worked and before.status == "running" and not self.parent
-            seconds = max(0.0, (now - last.time) / 1e9) if is_turn else 0.0
-            after = before._replace(
-                status=status or begun,
-                steps=before.steps + 1,
-                calls=before.calls + calls,
-                seconds=before.seconds + seconds,
-                read=None,
-            )
-            after = after if used is None else add_usage(after, used.usage)
-            is_still_failed = error is None and after.status == "error"
-            code = error["code"] if error is not None else before.error if is_still_failed else ""
-            after = after._replace(error=str(code))
-            try:
-                return self._zone.step(
-                    self.path,
-                    last.version or 0,
-                    tool,
-                    encode_record(events, messages, _changed_fields(before, after, error, now)),
-                    validation.escape_unstorable(line.strip().split("\n", 1)[0], 200),
-                    self._detail_of(after, last, used, ended, parking),
-                    key=_key_of(self.path, key, attempt),
+        with self._writing:
+            for attempt in range(_MAX_TRIES):
+                last = self.last
+                before, now = StepDetail.of(last), self._zone.now()
+                begun: SessionStatus = "running" if messages and not before.steps else before.status
+                # A subagent works within a turn of its parent.
+                is_turn = is_worked and before.status == "running" and not self.parent
+                seconds = max(0.0, (now - last.time) / 1e9) if is_turn else 0.0
+                after = before._replace(
+                    status=status or begun,
+                    steps=before.steps + 1,
+                    calls=before.calls + calls,
+                    seconds=before.seconds + seconds,
+                    read=None,
                 )
-            except SessionTaken:
-                continue
+                after = after if used is None else add_usage(after, used.usage)
+                is_still_failed = error is None and after.status == "error"
+                code = error["code"] if error is not None else before.error if is_still_failed else ""
+                after = after._replace(error=str(code))
+                try:
+                    return self._zone.step(
+                        self.path,
+                        last.version or 0,
+                        tool,
+                        encode_record(events, messages, _changed_fields(before, after, error, now)),
+                        validation.escape_unstorable(line.strip().split("\n", 1)[0], 200),
+                        self._detail_of(after, last, used, ended, parking),
+                        key=_key_of(self.path, key, attempt),
+                    )
+                except SessionTaken:
+                    continue
         raise SessionTaken(session=self.path)
 
     def _detail_of(

@@ -8,11 +8,12 @@ from typing import Final
 from watchroom import validation
 from watchroom.errors import VersionConflict, VersionNotFound
 from watchroom.features.boards.locks import LOCK_TIMEOUT, BoardLocks
-from watchroom.features.boards.rows import PARTIAL_TOOLS, READ_OLD_TOOL, READ_TOOL, WRITE_TOOL
+from watchroom.features.boards.rows import BOARD_ZONE, PARTIAL_TOOLS, READ_OLD_TOOL, READ_TOOL, WRITE_TOOL
 from watchroom.features.config.store import Store
 from watchroom.features.files.rows import FileVersion
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal.topics import section_written_by
+from watchroom.kernel.zones import ZONES
 from watchroom.model import UNCHECKED, Row, Write
 
 _MAX_SECTION_CHARACTERS: Final = 200
@@ -137,4 +138,4 @@ def _reading_path(board: str, section: str) -> str:
     """Return the path of the row that records a read."""
     if len(section) > _MAX_SECTION_CHARACTERS:
         section = f"{section[:_MAX_SECTION_CHARACTERS]}… {validation.sha256(section.encode())[:8]}"
-    return f"{board} > {section}" if section else board
+    return f"{board}{ZONES[BOARD_ZONE].part_separator}{section}" if section else board

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from watchroom import validation
 from watchroom.errors import (
+    DeniedError,
     DiskFailed,
     InvalidArguments,
     JournalBusy,
@@ -32,20 +33,23 @@ from watchroom.errors import (
 from watchroom.features.calls.call_policy import CallPolicy
 from watchroom.features.calls.proposals import approval_checksum, approval_conditions
 from watchroom.features.calls.tool_registry import ToolRegistry, all_tools, prompt_parts
+from watchroom.features.config.sights import PathKey
 from watchroom.features.config.store import Store
+from watchroom.features.conflicts.change_notices import result_fields
 from watchroom.features.conflicts.reads import diff_missed_changes
 from watchroom.features.documents.replica_view import ReplicaView
 from watchroom.features.policy.rules import PolicyDecision
 from watchroom.features.requests.rows import POLICY_RULE
 from watchroom.kernel.call_context import CallContext, CallTrace
 from watchroom.kernel.journal import NoteKey
+from watchroom.kernel.rules.details import get_list
 from watchroom.kernel.rules.trace_context import parse_traceparent
 from watchroom.kernel.tools.context import ToolContext
 from watchroom.kernel.tools.models import ConflictFailure, Failure, ParamsModel, ResultModel
 from watchroom.kernel.tools.schemas import Definition, Format, build_definition
 from watchroom.kernel.tools.tool import AnyTool
 from watchroom.kernel.zones import DOCUMENTS, ZONES
-from watchroom.model import MAX_TEXT_BYTES, WRITE_FILE, Json, Note, Row, Zone
+from watchroom.model import MAX_TEXT_BYTES, NOTICES, WRITE_FILE, Json, Note, Row, Zone
 from watchroom.texts import Catalogue, Language
 
 if TYPE_CHECKING:
@@ -158,6 +162,21 @@ class Toolbox:
         """
         return self._policy.decide(tool_name, arguments, now)
 
+    def is_permitted(self, tool_name: str, arguments: Mapping[str, Json]) -> bool:
+        """Return whether the actor can call ``tool_name`` with ``arguments`` without an approval.
+
+        The call is not made. The policy and the tool's own permission are checked, not whether a file exists.
+        Raise `JournalError`.
+        """
+        try:
+            tool = self.registry.require(tool_name)
+            params = self._validate(tool, arguments)
+        except DeniedError:
+            return False
+        if self.decide_policy(tool_name, arguments).verdict != "allow":
+            return False
+        return tool.has_permission is None or tool.has_permission(self._context, params)
+
     def approval_checksum(self, tool_name: str, arguments: Mapping[str, Json]) -> str:
         """Return the checksum that an approval of this call covers: the call and the text that it would write
         now.
@@ -210,7 +229,8 @@ class Toolbox:
         - ``trace``: the trace of the call's rows (`begin_trace`).
 
         The result has ``success``. A failure also has ``error``, ``message`` and ``suggestion``. A conflict
-        also has the data for a recovery. If the workspace's policy denies the call, it is refused as
+        also has the data for a recovery. An agent's result has ``notices`` if others changed files, boards or
+        documents that it has seen. If the workspace's policy denies the call, it is refused as
         ``policy_denied``. If the policy requires an approval and ``approved`` is empty, the call is refused
         as ``policy_approval_required``. No error is raised for any arguments.
         """
@@ -248,19 +268,25 @@ class Toolbox:
             parsed = arguments if isinstance(arguments, Mapping) else self._parse(tool, arguments)
             params = self._validate(tool, parsed)
             if again and (earlier := self._find_earlier_row(tool, call.id)) is not None:
-                return self._replay(tool, call, params, earlier).to_dict()
-            call = self._context.zones.members.identify(call, self._seen_key(tool, params))
+                given = get_list(earlier.detail, NOTICES)
+                replayed = self._replay(tool, call, params, earlier).to_dict()
+                return {**replayed, NOTICES: given} if given else replayed
+            notices = self._context.zones.change_notices
+            watched = notices.list_watched(self.actor)
+            call = self._context.zones.members.identify(call, self._seen_key(tool, params), watched)
+            call = notices.begin(call, _shown_path(tool, params))
             self._policy.check(call, parsed, is_approved=bool(approved))
             if approved:
                 journal = self._store.journal
                 conditions = approval_conditions(journal, call, parsed, approved, again=again)
                 call = replace(call, conditions=conditions)
-            result: ResultModel = tool.run(replace(self._context, call=call), params)
-            return result.to_dict()
+            found: ResultModel = tool.run(replace(self._context, call=call), params)
+            result = found.to_dict()
         except WatchroomError as error:
-            return self._refuse(call, parsed, error)
+            result = self._refuse(call, parsed, error)
         except OSError as error:
-            return self._refuse(call, parsed, _to_disk_failed(error))
+            result = self._refuse(call, parsed, _to_disk_failed(error))
+        return {**result, **result_fields(call)}
 
     def _parse(self, tool: AnyTool, arguments: str) -> Mapping[str, Json]:
         # Callers in other languages can pass other types than the annotations allow.
@@ -396,6 +422,14 @@ class Toolbox:
 
 def _to_disk_failed(error: OSError) -> DiskFailed:
     return DiskFailed(reason=validation.escape_unstorable(error.strerror or str(error)))
+
+
+def _shown_path(tool: AnyTool, params: ParamsModel) -> PathKey | None:
+    """Return the path whose current version a call of ``tool`` returns or replaces, None if there is none."""
+    spec = ZONES[tool.zone]
+    if tool.name not in (spec.show_call[0], spec.write_tool) or not tool.path_params:
+        return None
+    return tool.zone, str(getattr(params, tool.path_params[0]))
 
 
 def _refused_content(tool: AnyTool | None, arguments: Mapping[str, Json]) -> Json:

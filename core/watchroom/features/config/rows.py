@@ -49,6 +49,7 @@ SIGNED_FIELDS: Final = (
     "trees",
     "checks",
     "web",
+    "change_notices",
 )
 """The fields of `Config` that an owner signs in a closed workspace."""
 
@@ -95,6 +96,8 @@ class Config(NamedTuple):
     """The links with which a person answers from a phone."""
     checks: tuple[CheckSettings, ...] = ()
     """The checks of agents that say that they are done."""
+    change_notices: bool = True
+    """Whether results notify agents of changes by others."""
 
     def with_agents(self, new: Iterable[Agent]) -> Config:
         """Return the config with the agents ``new`` added. They replace agents with the same ids."""
@@ -182,6 +185,9 @@ def parse_config(text: str) -> Config:
     for host in hosts:
         if not isinstance(host, str) or not is_pattern(host):
             raise ConfigInvalid(problem=f"allowed_hosts: {host!r}")
+    notices = table.get("change_notices", True)
+    if not isinstance(notices, bool):
+        raise ConfigInvalid(problem=f"change_notices = {notices!r} (true, false)")
     agents = table.get("agents", {})
     if not isinstance(agents, dict):
         raise ConfigInvalid(problem="agents")
@@ -200,6 +206,7 @@ def parse_config(text: str) -> Config:
         trees=parse_trees(table.get("trees", {})),
         web=parse_web(table.get("web", {}), alerts.targets),
         checks=parse_checks(table.get("checks", [])),
+        change_notices=notices,
     )
     config = settings.with_agents(_parse_agent(name, fields) for name, fields in agents.items())
     _check_supervisors(config)
@@ -316,6 +323,7 @@ def _settings_as_table(config: Config) -> dict[str, object]:
         "max_task_files",
         "max_task_bytes",
         "confirm_decisions",
+        "change_notices",
     ):
         value = getattr(config, name)
         if value != getattr(Config(), name):

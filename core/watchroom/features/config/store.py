@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 
 from watchroom import validation
 from watchroom.errors import ApprovalOutdated, InvalidPath, NotFound, NotText, PathBlocked
 from watchroom.features.config.registry import Registry
+from watchroom.features.config.sights import Sights
 from watchroom.kernel.background import Background
 from watchroom.kernel.call_context import CallContext, Seen
 from watchroom.kernel.checkout.host import CheckoutHost
@@ -32,6 +33,7 @@ class Store:
     - ``host``: knows whether this checkout is the host of a shared journal.
     - ``background``: timers, and subscribers to new rows.
     - ``registry``: the registered agents and the settings.
+    - ``sights``: the versions that agents have seen.
     """
 
     journal: Journal
@@ -40,6 +42,7 @@ class Store:
     host: CheckoutHost
     background: Background
     registry: Registry
+    sights: Sights = field(default_factory=Sights)
 
     def write(self, draft: Write) -> Appended:
         """Commit ``draft``. Return the outcome. A conflict is an outcome that the caller reports.
@@ -53,14 +56,14 @@ class Store:
         """
         self.check_place(draft)
         draft = self._with_mode(draft)
-        return _checked(draft, self.commits.commit(draft))
+        return self._checked(draft, self.commits.commit(draft))
 
     def write_all(self, drafts: Sequence[Write]) -> list[Appended]:
         """Commit ``drafts`` together. Return their outcomes in order. Raise the errors of `write`."""
         for draft in drafts:
             self.check_place(draft)
         appended = self.commits.commit_all([self._with_mode(draft) for draft in drafts])
-        return [_checked(*each) for each in zip(drafts, appended, strict=True)]
+        return [self._checked(*each) for each in zip(drafts, appended, strict=True)]
 
     def _with_mode(self, draft: Write) -> Write:
         """Return ``draft`` with the mode of the file that it replaces, unless it has a mode.
@@ -76,6 +79,15 @@ class Store:
         if executable is None and draft.expected != 0:
             executable = is_executable(self.journal.head(draft.zone, draft.path))
         return draft._replace(detail={**(draft.detail or {}), EXECUTABLE: True}) if executable else draft
+
+    def _checked(self, draft: Write, appended: Appended) -> Appended:
+        """Return ``appended``. Raise refusals of ``draft`` that callers do not handle as outcomes."""
+        self.sights.record(appended.row)
+        if appended.row.error == ApprovalOutdated.code:
+            raise ApprovalOutdated(tool=draft.tool, has_row=True)
+        if appended.row.error == "path_blocked":
+            raise PathBlocked(path=draft.path, by=appended.row.detail["by"])
+        return appended
 
     def check_conditions(self, draft: Write) -> None:
         """Raise `ApprovalOutdated` if a condition of ``draft`` no longer holds. For callers that write a file
@@ -153,6 +165,7 @@ class Store:
         """Record that ``call`` read ``version`` of ``path`` in ``zone``. The row is written later, in a
         batch."""
         self.commits.note(call.note(zone, path, base=version, durable=False))
+        self.sights.record_read(call.actor, call.tool, zone, path, version)
 
     def check_path(self, zone: Zone, path: str, name: str | None = None) -> str:
         """Return ``path`` in ``zone``. Raise `InvalidPath` if its name is not valid. ``name``: the name that
@@ -193,12 +206,3 @@ class Store:
             # be refused.
             return read
         return max(read, head.version or 0)
-
-
-def _checked(draft: Write, appended: Appended) -> Appended:
-    """Return ``appended``. Raise refusals of ``draft`` that callers do not handle as outcomes."""
-    if appended.row.error == ApprovalOutdated.code:
-        raise ApprovalOutdated(tool=draft.tool, has_row=True)
-    if appended.row.error == "path_blocked":
-        raise PathBlocked(path=draft.path, by=appended.row.detail["by"])
-    return appended

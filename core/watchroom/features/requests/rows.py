@@ -42,6 +42,8 @@ diff."""
 POLICY_RULE: Final = "policy_rule"
 """The field of a request's metadata, and of a refused call's detail, with the policy rule that asks people or
 refuses the call."""
+CALL_RESULT: Final = "end_call"
+"""The tool of a note at a request's path: the result of the call that the request is about."""
 MAX_NESTING: Final = 100
 """Maximum nesting of arrays and objects in a call's arguments."""
 CLOCK_SECONDS: Final = 0.5

@@ -26,6 +26,7 @@ from watchroom.features.config.store import Store
 from watchroom.features.people.service import PeopleReader, PeopleRegistry
 from watchroom.features.policy.service import Grants
 from watchroom.features.requests.rows import (
+    CALL_RESULT,
     Answer,
     CallDecision,
     Request,
@@ -253,6 +254,25 @@ class Requests:
     def find_end(self, path: str) -> Row | None:
         """Return the row that ended the request at ``path``, None while it is open. Raise `JournalError`."""
         return find_request_end(self._store.journal, self._people, path)
+
+    def record_result(self, call: CallContext, path: str, result: str) -> Row:
+        """Record the ``result`` of the call that the request at ``path`` is about. Return the row. Raise
+        `JournalError`."""
+        note = call.with_tool(CALL_RESULT).note(ZONE, path, content=result)
+        return self._store.commits.commit(note).row
+
+    def find_result(self, actor: str, path: str) -> tuple[Row, str] | None:
+        """Return the row and the result that ``actor`` recorded for the request at ``path``. None if there is
+        no result. Raise `JournalError`."""
+        (row,) = self._store.journal.last_notes([(ZONE, path, actor, CALL_RESULT)])
+        return None if row is None else (row, self._store.content(row))
+
+    def find_asked(self, path: str, actor: str) -> tuple[Row, Request] | None:
+        """Return the first row at ``path`` and its request, if ``actor`` made it. Raise `JournalError`."""
+        row = self._store.journal.version(ZONE, path, 1)
+        if row is None or row.actor != actor or self._people.find_flaw(row):
+            return None
+        return row, self.read(row)
 
     def find(self, number: int) -> Request:
         """Return the request in row ``number``. Raise `RequestNotFound`."""

@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
-from typing import Final, Literal, NamedTuple, TypeAlias
-from zoneinfo import ZoneInfo
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
 
 TriggerKind: TypeAlias = Literal["every", "daily", "file", "ref"]
 MIN_SECONDS: Final = 300
@@ -74,7 +76,7 @@ def is_valid(trigger: Trigger) -> bool:
     if trigger.kind != "daily":
         return bool(trigger.target)
     try:
-        ZoneInfo(trigger.zone)
+        _zone_of(trigger)
     except (ValueError, OSError, KeyError):
         return False
     return is_clock(trigger.at)
@@ -125,17 +127,24 @@ def _count_slots(trigger: Trigger, first: int, last: int) -> int:
     """Return the number of times from ``first`` to ``last``, both included."""
     if trigger.kind == "every":
         return (last - first) // (trigger.seconds * SECOND) + 1
-    zone = ZoneInfo(trigger.zone)
+    zone = _zone_of(trigger)
     return (_day_of(last, zone) - _day_of(first, zone)).days + 1
 
 
 def _find_day(trigger: Trigger, near: int, fits: Callable[[int], bool], step: int) -> int:
     """Return the time of day on the first day that fits, beginning at the day before or after ``near``."""
-    zone = ZoneInfo(trigger.zone)
+    zone = _zone_of(trigger)
     day = _day_of(near, zone) - timedelta(days=step)
     while not fits(slot := _time_on(day, trigger, zone)):
         day += timedelta(days=step)
     return slot
+
+
+def _zone_of(trigger: Trigger) -> ZoneInfo:
+    # The dashboard reads routines before its first paint, and no time of them.
+    from zoneinfo import ZoneInfo
+
+    return ZoneInfo(trigger.zone)
 
 
 def _day_of(at: int, zone: ZoneInfo) -> date:

@@ -30,14 +30,14 @@ _LIMIT: Final = re.compile(
     r"|\b(?:usage|session|hour|daily|weekly|monthly|spend(?:ing)?)[ _-]?limit"
     r"|(?:hit|reached|exceed|exceeded) your (?:[\w'-]{1,20} ){0,4}(?:limit|quota)"
     r"|resource[ _](?:has been )?exhausted|exhausted your|(?:usage|daily) quota|quota (?:exceeded|will reset)"
-    r"|too many requests|\boverloaded"
+    r"|too many requests|(?:\b|_)overloaded"
     r"|(?:status|error|code|http)[^\w]{0,4}(?:429|529)\b|\(429\)|\b(?:429|529) (?:\{|\[)",
     re.IGNORECASE,
 )
-_ABOUT_RESET: Final = r"(?:reset|limit reached|again|retry|available|until)"
+_ABOUT_RESET: Final = r"(?:reset|limit reached|again|retry|available|until|regain access)"
 _EPOCH: Final = re.compile(rf"{_ABOUT_RESET}[^0-9]{{0,40}}(\d{{13}}|\d{{10}})(?![\d.])", re.IGNORECASE)
 _ISO: Final = re.compile(
-    rf"{_ABOUT_RESET}[^0-9]{{0,40}}(\d{{4}}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d{{1,9}})?"
+    rf"{_ABOUT_RESET}[^0-9]{{0,40}}(\d{{4}}-\d\d-\d\d)(?:[T ]| at )(\d\d:\d\d(?::\d\d)?)(?:\.\d{{1,9}})?"
     r" ?(Z|UTC|GMT|[+-]\d\d:?\d\d)(?![\w:])",
     re.IGNORECASE,
 )

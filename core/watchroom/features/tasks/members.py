@@ -7,7 +7,7 @@ spawned, and the end of a task ends all of its agents. One row records this, so 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
@@ -79,18 +79,23 @@ class Members:
         self._asked: dict[str, set[tuple[Zone, str]]] = {}
         """The paths whose heads were needed for the last call of each agent."""
 
-    def identify(self, call: CallContext, seen: NoteKey | None = None) -> CallContext:
-        """Return ``call`` with the caller's task, found in one query.
+    def identify(
+        self, call: CallContext, seen: NoteKey | None = None, watched: Sequence[tuple[Zone, str]] = ()
+    ) -> CallContext:
+        """Return ``call`` with the data about its caller, found in one query.
 
-        ``seen``: zone, path, actor and reading tool of the file whose last seen version the call needs, or
-        None. Raise `AgentEnded` if the caller's work on its task has ended.
+        - ``seen``: zone, path, actor and reading tool of the file whose last seen version the call needs, or
+          None.
+        - ``watched``: the paths whose heads the call needs.
+
+        Raise `AgentEnded` if the caller's work on its task has ended.
         """
         if seen is not None:
             self._store.commits.flush()
-        member, config, known = self._look_up(call.actor, seen=seen)
-        if member is not None and member.ended is not None:
+        caller = self._look_up(call.actor, seen=seen, watched=watched)
+        if caller.member is not None and caller.member.ended is not None:
             raise AgentEnded(agent=call.actor)
-        return replace(call, caller=Caller(config, member, known))
+        return replace(call, caller=caller)
 
     def start(self, task: Task) -> Member:
         """Spawn the first agent of ``task``, with the requirement as its instructions. Return it. An existing
@@ -238,42 +243,49 @@ class Members:
     def _find(self, agent: str, task: str = "") -> Member | None:
         """Return the member ``agent`` of ``task`` (default: its own task). Read only its rows and the rows of
         the agents above it."""
-        return self._look_up(agent, task)[0]
+        return self._look_up(agent, task).member
 
     def _look_up(
-        self, agent: str, task: str = "", *, seen: NoteKey | None = None
-    ) -> tuple[Member | None, Config, Seen | None]:
-        """Return the member as `_find` does, the config, and the version that the actor of ``seen`` last
-        saw."""
+        self,
+        agent: str,
+        task: str = "",
+        *,
+        seen: NoteKey | None = None,
+        watched: Sequence[tuple[Zone, str]] = (),
+    ) -> Caller:
+        """Return the member as `_find` does, with the version that the actor of ``seen`` last saw, and the
+        heads of ``watched``."""
         asked = self._asked.get(agent, {*HEADS, (AGENT, agent)})
         registry = self._store.registry
         while True:
-            heads, known = self._find_heads(asked, seen)
+            heads, known = self._find_heads([*asked, *watched], seen)
+            found = [head for each in watched if (head := heads[each]) is not None]
             config = registry.apply_heads(heads[CONFIG_HEAD], heads[SETTINGS_HEAD])
             registered = config.agents.get(agent)
             if not task and heads[AGENT, agent] is None and (registered is None or not registered.task):
-                return None, config, known
+                return Caller(config, None, known, found)
             chain, spawned, needed = self._ancestry(agent, task, config, heads)
             if needed <= asked:
                 break
             asked = needed
         if not chain:
-            return None, config, known
+            return Caller(config, None, known, found)
         self._asked[agent] = needed
         own = chain[0].task
         ended = {each.id: head for each in chain if (head := heads[AGENT, each.id]) and is_termination(head)}
         end = heads[TASK, own]
         members = list_members(own, chain, spawned, ended, end if end and end.version != 1 else None)
-        return next((each for each in members if each.id == agent), None), config, known
+        member = next((each for each in members if each.id == agent), None)
+        return Caller(config, member, known, found)
 
     def _find_heads(
-        self, paths: Iterable[tuple[Zone, str]], seen: NoteKey | None
+        self, paths: Sequence[tuple[Zone, str]], seen: NoteKey | None
     ) -> tuple[_Heads, Seen | None]:
         """Return the heads of ``paths``, and the version that the actor of ``seen`` last saw."""
         journal = self._store.journal
         if seen is None:
             # Most calls need no note, and this query is cheaper.
-            return dict(zip(paths, journal.heads_of([*paths]), strict=True)), None
+            return dict(zip(paths, journal.heads_of(paths), strict=True)), None
         (*found, head), (note,) = journal.heads_and_notes([*paths, seen[:2]], [seen])
         return dict(zip(paths, found, strict=True)), Seen(seen, head, note)
 

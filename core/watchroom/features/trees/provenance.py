@@ -22,8 +22,8 @@ from watchroom.features.trees.rows import (
     split_repo_path,
 )
 from watchroom.kernel.journal import RowFilter
-from watchroom.kernel.rules.details import get_list, get_text
-from watchroom.model import ANSWER, CLIENT_CALL, SETTLING_TOOLS, Row, parse_object
+from watchroom.kernel.rules.details import get_int, get_list, get_text
+from watchroom.model import ANSWER, CLIENT_CALL, GRANT, SETTLING_TOOLS, Row, parse_object
 
 _PAGE: Final = 500
 _MAX_CALLS: Final = 20_000
@@ -32,11 +32,17 @@ _MAX_CHECKS: Final = 20
 
 
 class Approval(NamedTuple):
-    """An approved call. ``call``: the id that the client gave it. ``row``: the answer of the person."""
+    """An approved call. ``call``: the id that the client gave it. ``row``: the answer or the grant of the
+    person."""
 
     agent: str
     call: str
     row: Row
+
+    @property
+    def is_granted(self) -> bool:
+        """Whether a grant permitted the call, so that nobody was asked."""
+        return self.row.tool == GRANT
 
 
 class CheckRun(NamedTuple):
@@ -101,18 +107,27 @@ class Provenance:
 
     def find_approvals(self, agent: str, rows: Iterable[Row]) -> list[Approval]:
         """Return the people's approvals of the calls of ``agent`` that made the versions ``rows``, oldest
-        first."""
+        first. A call that a grant permitted has the row of the grant."""
         wanted = {get_text(row.detail, CLIENT_CALL_ID) for row in rows if row.actor == agent} - {""}
         if not wanted:
             return []
         found = [
-            Approval(agent, call, row)
+            Approval(agent, call, decision)
             for row in self._store.journal.heads("request", f"{agent}/")
-            if row.tool == ANSWER and row.outcome == "ok" and row.kind == "human" and self._counts(row)
+            if row.tool == ANSWER and row.outcome == "ok" and self._counts(row)
             for call in self._list_approved(row)
-            if call in wanted
+            if call in wanted and (decision := self._find_decision(row)) is not None
         ]
         return sorted(found, key=lambda each: each.row.seq)
+
+    def _find_decision(self, answer: Row) -> Row | None:
+        """Return the row of the person's decision: ``answer`` itself, or the grant that gave it. None if no
+        person decided."""
+        if answer.kind == "human":
+            return answer
+        number = get_int(answer.detail, "grant")
+        use = self._store.journal.row(number) if number is not None else None
+        return None if use is None else self._store.journal.version(use.zone, use.path, 1)
 
     def _list_approved(self, answer: Row) -> list[str]:
         """Return the ids of the calls that the row ``answer`` approves."""

@@ -176,7 +176,8 @@ def _format_approvals(facts: BodyFacts, texts: Catalogue) -> Iterator[str]:
     approvals = {each.row.seq: each for commit in facts.commits for each in commit.origin.approvals}
     for each in [*approvals.values()][:_MAX_LISTED]:
         values = {"person": _code(each.row.actor), "agent": _code(each.agent), "row": each.row.seq}
-        yield f"- {texts('pull_request.approval', **values)}"
+        name = "grant" if each.is_granted else "approval"
+        yield f"- {texts(f'pull_request.{name}', **values)}"
 
 
 def _format_settled(facts: BodyFacts, texts: Catalogue) -> Iterator[str]:

@@ -115,14 +115,16 @@ class TreeRecorder:
     - ``store``: the rows.
     - ``scratch``: a folder outside of the tree for half-written files.
 
-    Methods raise `GitError`, `JournalError`, `FolderDenied`.
+    Methods raise `GitError`, `JournalError`, `FolderDenied`. The constructor raises FileNotFoundError if the
+    tree's folder is gone.
     """
 
     def __init__(self, store: Store, git: GitTree, scratch: str) -> None:
         self.git = git
         self.id = git.tree_id()
         self._store = store
-        self._folder = Folder(git.folder, scratch)
+        # A removal moves the folder away. A new one in its place would make git refuse the removal.
+        self._folder = Folder(git.folder, scratch, is_made=False)
         self.blobs = BlobReader(git)
         self._identity = _identify(git.folder)
         self._lock = RLock()

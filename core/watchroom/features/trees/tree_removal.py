@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 from watchroom.errors import GitError, TreeGone, TreeKept
 from watchroom.features.trees.commits import AgentCommits
 from watchroom.features.trees.git import GitTree
-from watchroom.features.trees.git_process import run_git
+from watchroom.features.trees.git_process import reason_of, run_git
 from watchroom.features.trees.rows import CHANGE, GRADE, REPO, read_tree
 from watchroom.features.trees.tree_files import AddedFiles, list_hidden, list_ignored_names
 from watchroom.features.trees.tree_states import UNFINISHED, TreePlace, has_submodules
@@ -74,6 +74,8 @@ _RECORD_SECONDS: Final = 3.0
 """Seconds to wait until another process has recorded changes, because only that process knows their
 authors."""
 _POLL_SECONDS: Final = 0.05
+_DELETE_SECONDS: Final = 5.0
+"""Seconds in which the git folder of a tree is deleted again if other processes make files in it."""
 
 
 class Obstacle(NamedTuple):
@@ -311,17 +313,22 @@ class TreeRemoval:
     def forget(self, plan: RemovalPlan) -> None:
         """Make git forget the tree. Its branch stays."""
         place = plan.place
-        if "replaced" in place.words:
-            # Git removes only trees whose folder is theirs, or gone.
-            shutil.rmtree(place.git)
-            with contextlib.suppress(OSError):
-                os.rmdir(os.path.dirname(place.git))
-            return
-        run_git(
-            ("worktree", "remove", "--force", place.folder),
-            folder=place.common,
-            variables={"GIT_DIR": place.common},
-        )
+        # Git removes only trees whose folder is theirs, or gone.
+        if "replaced" not in place.words:
+            done = run_git(
+                ("worktree", "remove", "--force", place.folder),
+                folder=place.common,
+                variables={"GIT_DIR": place.common},
+                accepted=None,
+            )
+            if done.status == 0:
+                return
+            if os.path.lexists(os.path.join(place.git, "HEAD")):
+                raise GitError(reason=reason_of(done))
+            # Git has deleted the files that it found. Another process has made one since.
+        _delete_git_folder(place.git)
+        with contextlib.suppress(OSError):
+            os.rmdir(os.path.dirname(place.git))
 
     # -- restore
 
@@ -408,6 +415,18 @@ def delete_folder(folder: str) -> None:
         for each, _, _ in os.walk(folder):
             os.chmod(each, 0o700)
         shutil.rmtree(folder)
+
+
+def _delete_git_folder(git: str) -> None:
+    """Delete the git folder of a tree, even if processes that record the tree make files in it meanwhile."""
+    deadline = time.monotonic() + _DELETE_SECONDS
+    while os.path.lexists(git):
+        try:
+            shutil.rmtree(git)
+        except OSError:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(_POLL_SECONDS)
 
 
 def _aside(folder: str) -> str:

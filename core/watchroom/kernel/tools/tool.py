@@ -66,6 +66,8 @@ class Tool(Generic[P, R]):
       ``expected_version`` expects the version that its actor last read.
     - ``replay_result``: returns the result of an earlier call from its row. None if calls are simply
       repeated.
+    - ``has_permission``: returns whether the caller has permission for the parameters. None if every caller
+      has.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Tool(Generic[P, R]):
     row_path: str = ""
     read_tool: str = ""
     replay_result: Replay[P, R] | None = None
+    has_permission: Callable[[ToolContext, P], bool] | None = None
 
     @property
     def text_key(self) -> str:
@@ -183,6 +186,20 @@ class Toolset:
 
         def decorate(function: Replay[P, R]) -> Replay[P, R]:
             self._tools[self._tools.index(tool)] = replace(tool, replay_result=function)
+            return function
+
+        return decorate
+
+    def permission(
+        self, tool: Tool[P, R]
+    ) -> Callable[[Callable[[ToolContext, P], bool]], Callable[[ToolContext, P], bool]]:
+        """Decorate the function that returns whether a caller of ``tool`` has permission.
+
+        The function receives the context and the parameters. It changes nothing.
+        """
+
+        def decorate(function: Callable[[ToolContext, P], bool]) -> Callable[[ToolContext, P], bool]:
+            self._tools[self._tools.index(tool)] = replace(tool, has_permission=function)
             return function
 
         return decorate

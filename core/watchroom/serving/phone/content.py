@@ -58,7 +58,8 @@ class ShownRequest(NamedTuple):
     """A request.
 
     - ``facts``: labels and values, such as the deadline.
-    - ``warning``: a sentence about an outdated request, empty for none.
+    - ``warning``: sentences about an outdated request, and about calls and options that are left out. Empty
+      for none.
     - ``can_decline``: whether a question can be declined.
     """
 
@@ -92,6 +93,8 @@ def show_request(details: RequestDetails, texts: Catalogue) -> ShownRequest:
     omitted = len(request.calls) - len(calls)
     warnings = [texts("phone.outdated")] if details.outdated else []
     warnings += [texts("phone.more_calls", count=omitted)] if omitted else []
+    unlisted = len(request.options) - _MAX_ITEMS
+    warnings += [texts("phone.more_options", count=unlisted, request=asked.id)] if unlisted > 0 else []
     return ShownRequest(
         request.kind,
         texts(f"phone.title.{request.kind}", agent=asked.agent),

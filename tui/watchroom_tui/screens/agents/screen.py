@@ -74,7 +74,7 @@ class AgentsScreen(BaseScreen):
     def show_model(self, model: Model) -> None:
         agents = self.query_one("#agents", AgentList)
         agents.show_team(model)
-        view = agents.item
+        view = agents.agent
         self.session.show(view, model.seq)
         self.set_class(view is None or view.session is None, "-without-session")
         self._show_buffers(model.buffers_of(view.agent.id) if view else [])
@@ -187,17 +187,17 @@ class AgentsScreen(BaseScreen):
         self._act_on_agent(AgentActions.end_session)
 
     def _act_on_agent(self, action: Callable[[AgentActions, str], None]) -> None:
-        view = self.query_one("#agents", AgentList).item
+        view = self.query_one("#agents", AgentList).agent
         if view is not None:
             action(AgentActions(self.dashboard), view.agent.id)
 
     @property
     def agent_to_pause(self) -> AgentView | None:
-        return self.query_one("#agents", AgentList).item
+        return self.query_one("#agents", AgentList).agent
 
     @property
     def current_need(self) -> Need | None:
-        view = self.query_one("#agents", AgentList).item
+        view = self.query_one("#agents", AgentList).agent
         return self.find_agent_need(
             ("failed", "parked", "breaker", "unproven", "overlap", "denied", "stalled"),
             view.agent.id if view else None,
@@ -213,7 +213,7 @@ class AgentsScreen(BaseScreen):
     def choose_agent(self) -> None:
         self._loaded = None
         self._looks_at_files = False
-        agent = self.query_one("#agents", AgentList).item
+        agent = self.query_one("#agents", AgentList).agent
         self.session.leave_others(agent.agent.id if agent is not None else "")
         self.show_model(self.dashboard.model)
 
@@ -231,7 +231,7 @@ class AgentsScreen(BaseScreen):
 
     @on(ItemList.Opened, "#agents")
     def open_agent(self) -> None:
-        view = self.query_one("#agents", AgentList).item
+        view = self.query_one("#agents", AgentList).agent
         if view is not None and view.session is not None:
             self.front(self.query_one("#session", TranscriptView))
         else:

@@ -41,6 +41,8 @@ class _Shown(NamedTuple):
     """A text about its claim that it is done."""
     is_paused: bool = False
     """Whether the agent is paused. The newest step does not always show it."""
+    is_stopped: bool = False
+    """Whether its process ended before the session did. No step shows it."""
 
 
 class SessionPane:
@@ -94,7 +96,15 @@ class SessionPane:
         if path == session.path:
             is_paused = agent.status(self._app.now()) == "paused"
             check = claim_text(agent, self._app.texts, has_checks=self._app.model.has_checks)
-            wanted = _Shown(path, session.last, session.streams, self._lost_text(agent), check, is_paused)
+            wanted = _Shown(
+                path,
+                session.last,
+                session.streams,
+                self._lost_text(agent),
+                check,
+                is_paused,
+                agent.is_stopped,
+            )
         if wanted != self._shown:
             self._shown = wanted
             self._start(partial(self._load, path, as_of), "session", exclusive=True)
@@ -163,6 +173,8 @@ class SessionPane:
         shown: SessionStatus = "running" if reading.saying else status
         if self._shown is not None and self._shown.is_paused:
             shown = "paused"
+        if self._shown is not None and self._shown.is_stopped and shown == "running":
+            return f"{labels.STATUS_MARKS['idle'].text} {self._app.texts('agents.stopped')}"
         last = self._shown.last if self._shown is not None else None
         if shown == "parked" and last is not None and (parking := parking_of(last)) is not None:
             text = labels.parking_text(parking, last.time, self._app.texts)

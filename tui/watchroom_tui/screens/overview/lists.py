@@ -10,12 +10,22 @@ from watchroom.model import Row
 
 from watchroom_tui.context import dashboard_of
 from watchroom_tui.formatters import labels, need_texts
+from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import Column
 from watchroom_tui.formatters.edit_rows import without_repeats
-from watchroom_tui.formatters.needs import NeedKeys, need_keys, need_matter, need_party, need_time
+from watchroom_tui.formatters.machines import RemoteNeed, sent_text
+from watchroom_tui.formatters.needs import (
+    NeedKeys,
+    need_keys,
+    need_matter,
+    need_party,
+    need_time,
+    remote_need_keys,
+)
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.keys.keymap import shown_key
 from watchroom_tui.presentation.localization import keymap_of, now_of, texts_of
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.widgets.item_list import ItemList
 from watchroom_tui.widgets.row_list import RowList
 
@@ -23,8 +33,8 @@ VERBS_FROM: Final = 96
 """Minimum width in columns to label the keys."""
 
 
-class NeedList(ItemList[Need]):
-    """The items that wait for a person, most urgent first."""
+class NeedList(ItemList[Need | RemoteNeed]):
+    """The items that wait for a person, most urgent first, then those of other machines."""
 
     COLUMNS: ClassVar = (
         Column(least=2),
@@ -35,18 +45,23 @@ class NeedList(ItemList[Need]):
         Column(least=5, from_width=56),
     )
 
-    def item_key(self, item: Need) -> Hashable:
-        return (item.kind, item.key)
+    def item_key(self, item: Need | RemoteNeed) -> Hashable:
+        return item.identity if isinstance(item, RemoteNeed) else (item.kind, item.key)
 
-    def cells(self, item: Need) -> Sequence[Line]:
+    def cells(self, item: Need | RemoteNeed) -> Sequence[Line]:
         texts = texts_of(self)
-        party = need_party(item, texts)
         answers = dashboard_of(self).can_act
         keymap = keymap_of(self)
         named = NeedKeys(*(shown_key(each, keymap) for each in ("approve_need", "reject_need", "open")))
-        keys = need_keys(item, texts, named, can_act=answers)
+        if isinstance(item, RemoteNeed):
+            keys = remote_need_keys(item, texts, named, can_act=answers)
+        else:
+            keys = need_keys(item, texts, named, can_act=answers)
         if self.content_area.width < VERBS_FROM:
             keys = keys.rpartition(" ")[0]
+        if isinstance(item, RemoteNeed):
+            return self._remote_cells(item, keys)
+        party = need_party(item, texts)
         return (
             [Span(" "), labels.NEED_MARKS[item.kind]],
             [Span(need_texts.need_kind(item, texts), "strong")],
@@ -56,8 +71,23 @@ class NeedList(ItemList[Need]):
             [Span(keys, "key")],
         )
 
-    def copy_text(self, item: Need) -> str:
-        return item.hint or item.row.path
+    def _remote_cells(self, item: RemoteNeed, keys: str) -> Sequence[Line]:
+        """Return the cells of a need of another machine. Without a connection, it is dimmed."""
+        texts, need, view = texts_of(self), item.need, item.view
+        sent = sent_text(view, need.row, texts)
+        matter = [Span(f"{sent}  ", "warning")] if sent else []
+        is_known = view.is_connected
+        return (
+            [Span(" "), Span("⇄", "accent" if is_known else "dim")],
+            [Span(sanitize(need.kind), "strong" if is_known else "dim")],
+            [Span(item.party, agent_class(need.agent) if need.agent and is_known else "dim")],
+            [*matter, Span(sanitize(need.matter), "" if is_known else "dim")],
+            [need_time(item, now_of(self), texts)],
+            [Span(keys, "key")],
+        )
+
+    def copy_text(self, item: Need | RemoteNeed) -> str:
+        return item.party if isinstance(item, RemoteNeed) else item.hint or item.row.path
 
 
 class ActivityList(RowList):

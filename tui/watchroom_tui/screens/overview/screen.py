@@ -11,7 +11,8 @@ from watchroom.features.overview.agents import AgentView, order_agents
 from watchroom.features.overview.model import Model, Need
 
 from watchroom_tui.base_screen import BaseScreen
-from watchroom_tui.context import AgentTarget
+from watchroom_tui.context import AgentTarget, MachineTarget, Target
+from watchroom_tui.formatters.machines import RemoteNeed, remote_agents
 from watchroom_tui.keys.actions import bindings
 from watchroom_tui.screens.overview.lists import ActivityList, NeedList
 from watchroom_tui.widgets.agent_list import AgentList
@@ -20,6 +21,7 @@ from watchroom_tui.widgets.item_list import ItemList
 
 if TYPE_CHECKING:
     from watchroom_tui.services.agent_actions import AgentActions
+    from watchroom_tui.services.machine_actions import MachineActions
     from watchroom_tui.services.request_actions import RequestActions
 
 ORDER_SECONDS: Final = 10
@@ -51,9 +53,12 @@ class OverviewScreen(BaseScreen):
 
     def show_model(self, model: Model) -> None:
         now = self.dashboard.now()
-        self.query_one("#needs", NeedList).show(self.dashboard.needs)
+        app = self.dashboard
+        remote = app.remote_needs
+        self.query_one("#needs", NeedList).show((*app.needs, *remote) if remote else app.needs)
         ordered = model._replace(agents=order_agents(model.agents, now))
-        self.query_one("#agents", AgentList).show_team(ordered)
+        machines = app.machines if app.is_live else ()
+        self.query_one("#agents", AgentList).show_team(ordered, [*remote_agents(machines, app.version)])
         activity = self.query_one("#activity", ActivityList)
         if self._folds_readings:
             activity.show_folded(model.activity_log)
@@ -62,18 +67,40 @@ class OverviewScreen(BaseScreen):
 
     @property
     def current_need(self) -> Need | None:
-        return self.query_one("#needs", NeedList).item
+        need = self.query_one("#needs", NeedList).item
+        return None if isinstance(need, RemoteNeed) else need
+
+    @property
+    def _remote_need(self) -> RemoteNeed | None:
+        need = self.query_one("#needs", NeedList).item
+        return need if isinstance(need, RemoteNeed) else None
+
+    def go_to(self, target: Target) -> None:
+        if isinstance(target, MachineTarget):
+            needs = self.query_one("#needs", NeedList)
+            needs.move_to(target.identity)
+            self.front(needs)
+        else:
+            super().go_to(target)
+
+    def mark_seen(self) -> bool:
+        need = self._remote_need
+        if need is not None:
+            self._machine_actions.mark_as_seen(need)
+        return need is not None
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("approve", "reject"):
-            need = self.current_need
+            remote, need = self._remote_need, self.current_need
+            if remote is not None:
+                return self._is_in("needs") and action in remote.need.answers
             answers = need.answers if need is not None else ()
             is_possible = action in answers or (action == "approve" and "leave" in answers)
             return self._is_in("needs") and is_possible
         if action == "commit_work":
             return bool(self.dashboard.model.trees)
         if action in ("message", "pause", "end_session"):
-            view = self.query_one("#agents", AgentList).item
+            view = self.query_one("#agents", AgentList).agent
             is_possible = view is not None and (action == "message" or view.is_unfinished)
             return self._is_in("agents") and is_possible
         return True
@@ -82,14 +109,18 @@ class OverviewScreen(BaseScreen):
         return self.focused is not None and self.focused.id == pane
 
     def action_approve(self) -> None:
-        need = self.current_need
-        if need is not None and need.kind == "parked":
+        need, remote = self.current_need, self._remote_need
+        if remote is not None:
+            self._machine_actions.approve_at_a_glance(remote)
+        elif need is not None and need.kind == "parked":
             self._agent_actions.resume_at_reset(need.agent)
         elif need is not None:
             self._request_actions.approve_need(need)
 
     def action_reject(self) -> None:
-        if self.current_need is not None:
+        if self._remote_need is not None:
+            self._machine_actions.reject(self._remote_need)
+        elif self.current_need is not None:
             self._request_actions.reject_need(self.current_need)
 
     def action_message(self) -> None:
@@ -112,11 +143,11 @@ class OverviewScreen(BaseScreen):
 
     @property
     def agent_to_pause(self) -> AgentView | None:
-        return self.query_one("#agents", AgentList).item
+        return self.query_one("#agents", AgentList).agent
 
     @property
     def _agent(self) -> str:
-        view = self.query_one("#agents", AgentList).item
+        view = self.query_one("#agents", AgentList).agent
         return view.agent.id if view else ""
 
     @cached_property
@@ -131,6 +162,12 @@ class OverviewScreen(BaseScreen):
 
         return RequestActions(self.dashboard)
 
+    @cached_property
+    def _machine_actions(self) -> MachineActions:
+        from watchroom_tui.services.machine_actions import MachineActions
+
+        return MachineActions(self.dashboard)
+
     def action_readings(self) -> None:
         """Fold successive reads into one line, or unfold them."""
         self._folds_readings = not self._folds_readings
@@ -138,15 +175,16 @@ class OverviewScreen(BaseScreen):
 
     @on(ItemList.Opened, "#agents")
     async def open_agent(self) -> None:
-        view = self.query_one("#agents", AgentList).item
+        view = self.query_one("#agents", AgentList).agent
         if view:
             await self.dashboard.navigator.go_to("agents", AgentTarget(view.agent.id))
 
     @on(ItemList.Opened, "#needs")
     async def open_need(self) -> None:
-        need = self.query_one("#needs", NeedList).item
-        if need:
-            await self.dashboard.navigator.go_to_need(need)
+        if self._remote_need is not None:
+            self._machine_actions.show(self._remote_need)
+        elif self.current_need is not None:
+            await self.dashboard.navigator.go_to_need(self.current_need)
 
     @on(ItemList.Opened, "#activity")
     def open_row(self) -> None:

@@ -1,0 +1,50 @@
+"""Two model agents declare plans that overlap: both models and the overview know it before either begins."""
+
+from __future__ import annotations
+
+import asyncio
+
+from projections.folding import needs
+from runtime.weather import call, calling
+from runtime.working import HELLO, SAYS, Held, chat, held_tool, results
+from watchroom import Toolbox, Workspace
+from watchroom.features.calls.agent_tools import agent_tools
+from watchroom.features.sessions.runtime import ChatAgent
+
+
+def planner(toolbox: Toolbox, path: str, held: Held) -> ChatAgent:
+    """An agent that declares a plan, thinks until it is let go, and writes."""
+    tools = {tool.name: tool for tool in agent_tools(toolbox)} | {"work": held_tool(held)}
+    return chat(
+        calling(call("declare_plan", "plan", paths=["src/api/**"], intent=f"write {path}")),
+        calling(call("work", "think")),
+        calling(call("collab_write", "write", filepath=path, content="x", message="m", expected_version=0)),
+        SAYS,
+        tools=tools,
+    )
+
+
+async def test_both_models_and_the_overview_know_an_overlap_before_either_begins(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    first, second = Held(), Held()
+    one, other = planner(alice, "src/api/a.py", first), planner(bob, "src/api/b.py", second)
+    async with (
+        workspace.sessions.begin("alice", one, messages=HELLO) as session,
+        workspace.sessions.begin("bob", other, messages=HELLO) as later,
+    ):
+        works = asyncio.create_task(session.run())
+        await asyncio.wait_for(first.began.wait(), 20)
+        works_too = asyncio.create_task(later.run())
+        await asyncio.wait_for(second.began.wait(), 20)
+        (need,) = needs(workspace)
+        assert (need.kind, need.agent, need.against) == ("overlap", "bob", "alice")
+        assert workspace.journal.head("collab", "src/api/a.py") is None
+        assert workspace.journal.head("collab", "src/api/b.py") is None
+        first.may_end.set()
+        second.may_end.set()
+        assert (await works).status == (await works_too).status == "done"
+        (overlap,) = results(later.state)["plan"]["overlaps"]
+        assert overlap == {"agent": "alice", "paths": ["src/api/**"], "intent": "write src/api/a.py"}
+        told = [str(each) for each in session.state.messages]
+        assert any("bob also plans to change" in each for each in told), told
