@@ -1,4 +1,4 @@
-"""The example that needs no framework. The real tier runs all of them (`real/test_examples.py`)."""
+"""The example that needs no framework. The real tier runs all of them (`real/test_examples`)."""
 
 from __future__ import annotations
 

@@ -39,11 +39,13 @@ from watchroom_tui.presentation.localization import load_texts
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.presentation.shown_place import own_folder
 from watchroom_tui.presentation.theme import DARK, LIGHT, THEMES
+from watchroom_tui.readers.plugin_screens import plugin_screens
 from watchroom_tui.services.alert_monitor import AlertMonitor
 from watchroom_tui.services.alert_policy import AlertMode
 from watchroom_tui.services.feed import Feed, ModelChanged, OutageChanged
 from watchroom_tui.services.machine_links import AnswerSettled, MachineLinks, MachinesChanged
 from watchroom_tui.services.person_toolbox import PersonToolbox, WatchModeChanged
+from watchroom_tui.services.plugin_notices import PluginNotices, bind_screens
 from watchroom_tui.services.settings import WorkspaceMemory
 from watchroom_tui.services.start_up import load_screens, resume_collector
 from watchroom_tui.services.timeline import ACTIONS_WHILE_OPEN, MomentChanged, Timeline
@@ -78,6 +80,12 @@ def _palette_commands() -> type[Provider]:
     return ActionCommands
 
 
+def _palette_screens() -> type[Provider]:
+    from watchroom_tui.dialogs.palette import ScreenCommands
+
+    return ScreenCommands
+
+
 class WatchroomApp(Dashboard):
     """The dashboard over ``journal``, live or as of row ``until``.
 
@@ -99,7 +107,7 @@ class WatchroomApp(Dashboard):
     BINDINGS = [*bindings("app"), *bindings("timeline")]  # noqa: RUF012  # as textual has it
     DEFAULT_MODE = SCREENS[0][1]
     ENABLE_COMMAND_PALETTE = True
-    COMMANDS: ClassVar = {_palette_commands}
+    COMMANDS: ClassVar = {_palette_commands, _palette_screens}
     MODES: ClassVar[dict[str, Callable[[], Screen[None]]]] = {}  # type: ignore[assignment]
 
     def __init__(
@@ -153,6 +161,7 @@ class WatchroomApp(Dashboard):
             {each.id: ",".join(each.keys_in(self.keymap)) for each in changed_actions(self.keymap)}
         )
         self._type_ahead = TypeAhead()
+        self._plugin_notices = PluginNotices(self)
         self.feed = Feed(
             journal,
             lambda model, progress: self.post_message(ModelChanged(model, progress)),
@@ -203,6 +212,8 @@ class WatchroomApp(Dashboard):
         if self._watch is not None:
             self.set_interval(CLOCK_SECONDS, self._leave_closed_terminal)
             self.run_worker(load_screens(self), group="screens")
+        self._plugin_notices.start()
+        self.run_worker(bind_screens(self), group="plugins")
         self.open_in_background()
         if self.feed.is_live:
             self.run_worker(self._machine_links.open, group="machines", thread=True)
@@ -471,6 +482,12 @@ class WatchroomApp(Dashboard):
         if self.screen is screen:
             await self.pop_screen()
 
+    async def action_plugin_screen(self, name: str) -> None:
+        """Open the screen ``name`` of another package over this one."""
+        if self.base_screen is not None and self.base_screen.SCREEN_NAME == "plugin":
+            await self._leave_screen()
+        await self.push_screen(load_screen_class("plugin")(plugin_screens().found[name]))
+
     async def action_urgent(self) -> None:
         await self.navigator.go_to_next_need()
 
@@ -578,6 +595,7 @@ class WatchroomApp(Dashboard):
             await asyncio.to_thread(stop)
 
     async def on_unmount(self) -> None:
+        self._plugin_notices.stop()
         await self._stop_threads()
         if self._worker_process is not None:
             await self._worker_process.close()

@@ -19,7 +19,9 @@ OWN_PACKAGE: Final = "watchroom"
 MAX_PLUGINS: Final = 100
 """Max plug-ins of a group. Others are left out."""
 _MAX_REASON: Final = 300
-_log = logging.getLogger("watchroom")
+LOGGER: Final = "watchroom.plugins"
+"""The logger of problems. The arguments of a record are the fields of its `PluginProblem`."""
+_log = logging.getLogger(LOGGER)
 
 
 class OfferedPlugin(NamedTuple):
@@ -74,9 +76,14 @@ def load_plugins(group: str, check: Callable[[OfferedPlugin], T]) -> Plugins[T]:
             if len(found) >= MAX_PLUGINS:
                 raise ValueError(f"there are more than {MAX_PLUGINS} plug-ins")
             found[name] = check(OfferedPlugin(name, package, point.load()))
-        except Exception as error:  # noqa: BLE001  # a package of others can raise anything
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # a package of others can raise anything
             reason = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
-            line = " ".join(reason.split())[:_MAX_REASON]
-            problems.append(PluginProblem(group, ascii(name)[1:-1][:40], package, line))
+            problems.append(PluginProblem(group, _line(name, 40), _line(package, 80), _line(reason)))
             _log.warning("%s: the plug-in %s of the package %s is left out: %s", *problems[-1])
     return Plugins(MappingProxyType(found), tuple(problems))
+
+
+def _line(text: str, most: int = _MAX_REASON) -> str:
+    """Return ``text`` in one printable line of at most ``most`` characters."""
+    shown = "".join(each if each.isprintable() else " " for each in text)
+    return " ".join(shown.split())[:most]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +21,8 @@ from watchroom_tui.keys.actions import (
 )
 from watchroom_tui.keys.keymap import palette_title, why_impossible
 from watchroom_tui.presentation.localization import texts_of
+from watchroom_tui.presentation.sanitize import sanitize
+from watchroom_tui.readers.plugin_screens import plugin_screens
 from watchroom_tui.textual_compat import require
 from watchroom_tui.widgets.line_widget import content
 
@@ -95,6 +98,27 @@ class ActionCommands(Provider):
 
     def _run(self, action: Action) -> partial[bool]:
         return partial(self._dashboard.call_later, run_action, self._dashboard, action)
+
+
+class ScreenCommands(Provider):
+    """Search for screens of other packages by their titles."""
+
+    async def discover(self) -> Hits:
+        for title, open_screen in self._screens():
+            yield DiscoveryHit(title, open_screen)
+
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        for title, open_screen in self._screens():
+            if (score := matcher.match(title)) > 0:
+                yield Hit(score, matcher.highlight(title), open_screen, text=title)
+
+    def _screens(self) -> Iterator[tuple[str, partial[bool]]]:
+        app = dashboard_of(self.screen)
+        for name, screen in plugin_screens().found.items():
+            key = f" ({screen.key})" if screen.key else ""
+            title = app.texts("plugin.open", title=sanitize(screen.title(app.language)))
+            yield f"{title}{key}", partial(app.call_later, app.run_action, f"app.plugin_screen('{name}')")
 
 
 def list_actions(app: Dashboard, screen: Screen[object]) -> list[Action]:
