@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -28,6 +29,7 @@ pytestmark = pytest.mark.real
 MAX_SECONDS: Final = 15.0
 """Seconds in which a lost connection must be shown."""
 SSHD: Final = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin") or ""
+POINTER_SHAPE: Final = re.compile(rb"\x1b\]22;[a-z-]*\x07")
 _SSHD_CONFIG: Final = """
 ListenAddress {address}
 HostKey {folder}/host
@@ -193,6 +195,9 @@ def test_agents_of_three_machines_are_in_one_list_and_a_permission_is_answered_a
         terminal = stack.enter_context(Terminal(command, 120, 40, env=environment))
         for text in ("carol", "lab/alice", "lab/zoe", "attic/max", "1 needs you"):
             terminal.wait_for_text(text, timeout=PATIENCE)
+        terminal.wait_for(
+            lambda _: b"\x07" in POINTER_SHAPE.sub(b"", terminal.raw()), what="the bell", timeout=PATIENCE
+        )
         terminal.send("!")
         terminal.send("a")
         terminal.wait_for_text("lab/alice: answer accepted (approved)", timeout=PATIENCE)
