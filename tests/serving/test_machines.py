@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +27,7 @@ from watchroom.serving.machines.messages import (
     Answer,
     BadLineError,
     Beat,
+    FarNeed,
     Hello,
     Summary,
     dump_line,
@@ -304,6 +306,66 @@ def test_an_answer_that_arrived_is_found_after_a_lost_result(
         ssh.signal(signal.SIGKILL)
         found.until(lambda: "accepted" in found.fates, "the truth")
     assert len(answers(workspace)) == 1
+
+
+# -- machines that do not behave
+
+
+def far_program(folder: Path, text: str) -> str:
+    """Return the path of a program that speaks for the other machine. ``text``: in Python."""
+    path = folder / "program"
+    path.write_text(f"#!{sys.executable}\nimport sys, time\nsys.stdin.readline()\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+HELLO = json.dumps({"type": "hello", "protocol": PROTOCOL, "version": "9"})
+SUMMARY = json.dumps({"type": "summary", "time": 2**63 - 1, "agents": [{"id": "x", "status": "idle"}]})
+
+
+def test_another_version_is_reported(ssh: Ssh, tmp_path: Path) -> None:
+    hello = json.dumps({"type": "hello", "protocol": PROTOCOL + 1, "version": "9.1"})
+    program = far_program(
+        tmp_path, f"print({hello!r}, flush=True)\nprint({SUMMARY!r}, flush=True)\ntime.sleep(60)"
+    )
+    with near(parse_machine("lab", "ssh://lab/x", program)) as found:
+        found.until(lambda: found.view.state == "refused", "refused")
+        assert (found.view.version, found.view.agents) == ("9.1", ())
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("print('Welcome to lab', flush=True); time.sleep(60)", "Welcome to lab"),
+        (f"print({SUMMARY!r}, flush=True); time.sleep(60)", "summary"),
+        (f"print({HELLO!r}, flush=True); print('x' * 3_000_000, flush=True); time.sleep(60)", "limit"),
+        ("sys.exit('it failed')", "it failed"),
+        ("sys.exit(3)", "ssh: 3"),
+    ],
+)
+def test_a_machine_that_does_not_speak_the_protocol_is_lost(
+    ssh: Ssh, tmp_path: Path, text: str, reason: str
+) -> None:
+    program = far_program(tmp_path, text)
+    with near(parse_machine("lab", "ssh://lab/x", program)) as found:
+        found.until(lambda: reason in found.view.reason, reason)
+        assert (found.view.state, found.view.agents) == ("lost", ())
+
+
+def test_a_flood_is_slowed_down(ssh: Ssh, tmp_path: Path) -> None:
+    program = far_program(
+        tmp_path, f"print({HELLO!r}, flush=True)\nwhile True: print({SUMMARY!r}, flush=True)"
+    )
+    with near(parse_machine("lab", "ssh://lab/x", program)) as found:
+        found.until(lambda: found.view.agents, "an agent")
+        before, used = len(found.views), time.process_time()
+        time.sleep(3)
+        assert len(found.views) - before < 40
+        assert time.process_time() - used < 1
+        # Its clock is as wrong as possible, and an answer is sent all the same.
+        need = FarNeed(row=1, kind="k", party="p", matter="m", answers=("seen",))
+        found.machines.answer("lab", need, "seen")
+        found.until(lambda: found.fates == ["unknown"], "no answer")
 
 
 # -- the far end alone

@@ -330,7 +330,7 @@ def test_every_action_has_its_texts(language: str) -> None:
         assert words(f"action.screen_{screen}.label")
 
 
-DIALOGS: Final = ("writing", "commit", "landing", "confirm", "unlock", "dialog", "finding")
+DIALOGS: Final = ("writing", "commit", "landing", "machine_need", "confirm", "unlock", "dialog", "finding")
 """The scopes that work alone."""
 
 
@@ -340,7 +340,14 @@ def test_no_key_does_two_things_in_one_place() -> None:
     panes = [("list",), ("view",)]
     reaches = [{"app", screen, *pane} for screen in screens for pane in panes]
     special = [{"app", "agents", "view", "session"}, {"app", "requests", "list", "choices"}]
-    for reach in [*reaches, *special, {"editor"}, {"dialog", "view"}, *({each} for each in DIALOGS)]:
+    for reach in [
+        *reaches,
+        *special,
+        {"editor"},
+        {"dialog", "view"},
+        {"machine_need", "view"},
+        *({each} for each in DIALOGS),
+    ]:
         keys = [key for action in ACTIONS if action.scope in reach for key in action.keys]
         assert len(keys) == len(set(keys)), f"{reach}: {sorted(key for key in keys if keys.count(key) > 1)}"
 

@@ -224,7 +224,7 @@ class WatchroomApp(Dashboard):
         self.needs = urgent_needs(self.model, self.now())
         # Announce new needs even while an earlier moment is shown.
         present = self.needs if self.is_live else urgent_needs(self.newest_model, self._present())
-        self.alert_monitor.tell(present)
+        self.alert_monitor.tell((*present, *remote_needs(self.machines)))
         if self.base_screen is not None:
             self.base_screen.follow_clock()
 

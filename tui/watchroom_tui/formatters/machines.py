@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from watchroom.texts import Catalogue
 
+from watchroom_tui.formatters.labels import SUBJECT_WIDTH
 from watchroom_tui.formatters.local_time import local_clock
 from watchroom_tui.presentation.sanitize import sanitize, shorten
 
@@ -60,6 +61,12 @@ def remote_needs(views: Iterable[MachineView]) -> tuple[RemoteNeed, ...]:
     order."""
     found = [RemoteNeed(view, need) for view in views for need in view.needs]
     return tuple(sorted(found, key=lambda each: each.deadline or _NEVER))
+
+
+def remote_sentence(item: RemoteNeed, texts: Catalogue) -> str:
+    """Return the need in one line."""
+    matter = shorten(item.need.matter, SUBJECT_WIDTH)
+    return texts("machine.need", who=item.party, kind=shorten(item.need.kind), what=matter)
 
 
 def remote_agents(views: Iterable[MachineView], own_version: str) -> Iterator[RemoteAgent]:

@@ -21,6 +21,7 @@ from watchroom.texts import Catalogue
 from watchroom_tui.formatters.check_texts import check_result
 from watchroom_tui.formatters.columns import fit_path
 from watchroom_tui.formatters.labels import MOST_NAMED, SUBJECT_WIDTH, path_of, request_text, reset_time
+from watchroom_tui.formatters.machines import RemoteNeed, remote_sentence
 from watchroom_tui.presentation.sanitize import sanitize, shorten
 
 _FLAWS: Final[dict[str, str]] = {
@@ -115,9 +116,14 @@ def need_sentence(need: Need, texts: Catalogue, *, max_subject: int | None = Non
     return _complete(sentence, need, texts)
 
 
-def alert_text(needs: Sequence[Need], texts: Catalogue) -> str:
+def alert_text(needs: Sequence[Need | RemoteNeed], texts: Catalogue) -> str:
     """Return needs in one line. Only the first few are named."""
-    named = [need_sentence(need, texts, max_subject=SUBJECT_WIDTH) for need in needs[:MOST_NAMED]]
+    named = [
+        remote_sentence(need, texts)
+        if isinstance(need, RemoteNeed)
+        else need_sentence(need, texts, max_subject=SUBJECT_WIDTH)
+        for need in needs[:MOST_NAMED]
+    ]
     if len(needs) == 1:
         return named[0]
     more = ["…"] if len(needs) > MOST_NAMED else []

@@ -9,8 +9,15 @@ from collections.abc import Sequence
 from watchroom.features.overview.model import Need, urgent_needs
 
 from watchroom_tui.context import Dashboard
+from watchroom_tui.formatters.machines import RemoteNeed
 from watchroom_tui.formatters.need_texts import alert_text
-from watchroom_tui.services.alert_policy import AlertMode, AlertState, initial_state, next_alerts, next_mode
+from watchroom_tui.services.alert_policy import (
+    AlertMode,
+    AlertState,
+    initial_state,
+    next_alerts,
+    next_mode,
+)
 from watchroom_tui.services.terminal_alerts import alert_sequence
 
 
@@ -40,7 +47,7 @@ class AlertMonitor:
         self.mode = next_mode(self.mode)
         self._app.show_message(self._app.texts(f"alert.mode.{self.mode}"))
 
-    def tell(self, needs: Sequence[Need]) -> None:
+    def tell(self, needs: Sequence[Need | RemoteNeed]) -> None:
         """Send an alert if it is due. ``needs``: the current needs."""
         app = self._app
         if self._watch is None or not self._is_on:

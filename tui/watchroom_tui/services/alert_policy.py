@@ -8,19 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from types import MappingProxyType
-from typing import Final, Literal, NamedTuple, TypeAlias, get_args
-
-from watchroom.features.needs.rules import NeedKind
-from watchroom.features.overview.model import Need
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, get_args
 
 AlertMode: TypeAlias = Literal["off", "bell", "desktop", "both"]
 MODES: Final[tuple[AlertMode, ...]] = get_args(AlertMode)
-Identity: TypeAlias = tuple[NeedKind, str, int]
+Identity: TypeAlias = tuple[str, str, int]
 
 DELAY_SECONDS: Final = 3.0
 """Seconds before a new need is announced, because most agents recover from a conflict sooner."""
 INTERVAL_SECONDS: Final = 10.0
 """Minimum number of seconds between two alerts. New needs in between share one alert."""
+
+
+class Identified(Protocol):
+    """A need of this or another machine."""
+
+    @property
+    def identity(self) -> Identity: ...
+
+
+N = TypeVar("N", bound=Identified)
 
 
 class AlertState(NamedTuple):
@@ -36,14 +43,12 @@ class AlertState(NamedTuple):
     last_alert_at: float = float("-inf")
 
 
-def initial_state(pressing: Sequence[Need]) -> AlertState:
+def initial_state(pressing: Sequence[Identified]) -> AlertState:
     """Return the state in which all ``pressing`` needs are known."""
     return AlertState(frozenset(need.identity for need in pressing))
 
 
-def next_alerts(
-    watch: AlertState, pressing: Sequence[Need], now: float
-) -> tuple[AlertState, tuple[Need, ...]]:
+def next_alerts(watch: AlertState, pressing: Sequence[N], now: float) -> tuple[AlertState, tuple[N, ...]]:
     """Return the next state, and the needs to announce at ``now`` (seconds): no needs, or all new needs."""
     new = [need for need in pressing if need.identity not in watch.known]
     since = {need.identity: watch.new.get(need.identity, now) for need in new}

@@ -49,6 +49,13 @@ _RETRY_SECONDS: Final = (1.0, 30.0)
 """The first and the longest pause between two attempts to connect."""
 _REFUSED_SECONDS: Final = 60.0
 """Seconds between two attempts with a machine that speaks another protocol."""
+_MESSAGE_SECONDS: Final = 0.05
+"""Seconds between two messages of one machine. A machine that sends more is slowed down."""
+_FRAME_SECONDS: Final = 0.1
+"""Minimum seconds between two reports of changes."""
+_KILL_SECONDS: Final = 3.0
+_PIECE: Final = 1 << 16
+_MAX_TIME: Final = 2**63 - 1
 _MAX_ERRORS: Final = 4096
 """Bytes of ssh's standard error that are kept."""
 _MAX_REASON: Final = 300
@@ -159,6 +166,7 @@ class Machines:
             each.name: _Link(each, each.command(person, language), hello, self._publish, on_outcome)
             for each in machines
         }
+        self._is_due = False
         self._loop = asyncio.new_event_loop()
         self._closing = asyncio.Event()
         self._thread = Thread(target=self._run, name="watchroom-machines", daemon=True)
@@ -188,6 +196,13 @@ class Machines:
         self._loop.call_soon_threadsafe(self._links[name].answer, need, decision, text, tuple(values))
 
     def _publish(self) -> None:
+        """Report the machines, together with other changes of the next moment."""
+        if not self._is_due:
+            self._is_due = True
+            self._loop.call_later(_FRAME_SECONDS, self._report)
+
+    def _report(self) -> None:
+        self._is_due = False
         self._on_change(self.views)
 
     def _run(self) -> None:
@@ -246,7 +261,8 @@ class _Link:
             self._on_outcome(Outcome(self.view.name, need, "unknown" if is_pending else "unsent"))
             return
         key = uuid.uuid4().hex
-        until = time.time_ns() + self.view.ahead + int(ANSWER_SECONDS * _SECOND)
+        # The other machine's clock can be anything.
+        until = min(_MAX_TIME, max(0, time.time_ns() + self.view.ahead + int(ANSWER_SECONDS * _SECOND)))
         self._sent[key] = _Sent(need, until, time.monotonic())
         self._write(
             Answer(
@@ -279,6 +295,7 @@ class _Link:
             beating = asyncio.create_task(self._beat())
             while True:
                 self._take(await self._read(process.stdout, SILENCE_SECONDS))
+                await asyncio.sleep(_MESSAGE_SECONDS)
         except _Ended as ended:
             raise _Lost(await _describe_end(process, reading, errors)) from ended
         finally:
@@ -286,10 +303,7 @@ class _Link:
             for task in (reading, beating):
                 if task is not None:
                     task.cancel()
-            with suppress(ProcessLookupError):
-                # With the programs through which ssh may connect.
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
+            await _kill(process)
 
     async def _greet(self, process: Process) -> None:
         hello = await self._read(process.stdout, CONNECT_SECONDS)
@@ -391,6 +405,18 @@ async def _keep_errors(stream: StreamReader | None, kept: bytearray) -> None:
     while stream is not None and (piece := await stream.read(_MAX_ERRORS)):
         kept += piece
         del kept[:-_MAX_ERRORS]
+
+
+async def _kill(process: Process) -> None:
+    """End ssh, and the programs through which it may connect."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_KILL_SECONDS):
+            # A process with unread output does not count as ended.
+            while process.stdout is not None and await process.stdout.read(_PIECE):
+                pass
+            await process.wait()
 
 
 async def _describe_end(process: Process, reading: asyncio.Task[None], errors: bytearray) -> str:
