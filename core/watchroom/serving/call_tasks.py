@@ -190,6 +190,7 @@ class CallTasks:
         call that has started continues. Raise `MCPError` if the agent has no such task."""
         task = self._find(toolbox, task_id)
         with self._journal.claim(self._claim_of(task)) as is_ours:
+            task = self._find(toolbox, task_id)
             if not is_ours or self._read_end(toolbox, task) is not None:
                 return
             if self._requests.withdraw(task.path).answer is not None:
@@ -257,7 +258,9 @@ class CallTasks:
         """Make the call of ``task`` as people decided in ``outcome``, and record the result. Do nothing if
         another thread or process makes it."""
         with self._journal.claim(self._claim_of(task)) as is_ours:
-            if not is_ours or self._read_end(toolbox, task) is not None:
+            # Another poll may have made the call, or asked again, since the task was read.
+            is_current = is_ours and self._find(toolbox, task.id).path == task.path
+            if not is_current or self._read_end(toolbox, task) is not None:
                 return
             name, arguments = task.call.name, parse_arguments(task.call.arguments)
             trace = toolbox.begin_trace(task.request.metadata[_TASK])
