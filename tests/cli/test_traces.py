@@ -117,7 +117,7 @@ def test_ended_spans_are_sent(
         "execute_tool Write",
         "invoke_agent alice",
         "invoke_agent alice",
-        "execute_tool save_to_my_workspace",
+        "tools/call save_to_my_workspace",
     ]
     assert chat.parent_span_id == call.parent_span_id == first.span_id
     assert chat.trace_id == call.trace_id == first.trace_id == second.trace_id

@@ -99,6 +99,21 @@ async def test_usage_is_that_of_the_answers_and_cached_tokens_are_input(workspac
     assert sum(int(str(each)) for each in counted) == 200
 
 
+@pytest.mark.parametrize(
+    ("client", "provider"), [("claude", "anthropic"), ("codex", "openai"), ("opencode", None)]
+)
+def test_the_provider_is_told_where_the_client_knows_but_one(
+    workspace: Workspace, client: str, provider: str | None
+) -> None:
+    session = ClientSession(workspace, "alice", "s-1", ClientInfo(client, model="big"))
+    session.record(PromptSubmitted("Write"))
+    session.record(MessageCompleted("Done.", model="big", used=UsageTotal(1, 2, cache_write=5)))
+    chat = named(spans_of(workspace), "chat big")
+    assert chat.attributes.get("gen_ai.provider.name") == provider
+    assert chat.attributes["gen_ai.usage.input_tokens"] == 6
+    assert chat.attributes["gen_ai.usage.cache_write.input_tokens"] == 5
+
+
 async def test_what_waited_for_a_person_is_not_in_the_time_of_a_step(workspace: Workspace) -> None:
     await run_alice(workspace)
     projection = SpanProjection(workspace.journal.content)
@@ -257,7 +272,7 @@ def test_a_call_over_mcp_is_below_the_span_of_its_caller(workspace: Workspace, a
     ok(alice, "collab_read", filepath="plan.md")
     made, refused = spans_of(workspace)
     assert (made.trace_id, made.parent_id) == ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331")
-    assert (made.name, made.kind, made.is_parent_remote) == ("execute_tool collab_write", "server", True)
+    assert (made.name, made.kind, made.is_parent_remote) == ("tools/call collab_write", "server", True)
     assert made.span_id != refused.span_id
     assert (made.error, refused.error) == ("", "version_conflict")
 

@@ -19,6 +19,7 @@ from people.conftest import close
 from pydantic import TypeAdapter
 from runtime.scripted import until
 from serving.clients import over_http, over_stdio, serving, within
+from serving.test_budgets import use_up_budget
 from serving.test_tool_approvals import ERAS, WRITE, requests_of, saying, written
 from watchroom import Toolbox, Workspace
 from watchroom.features.policy.grants import GrantChoice
@@ -169,6 +170,21 @@ async def test_an_approval_that_is_not_used_in_time_expires(
         ended = await asks(client, "get", task)
         assert ended["result"]["structuredContent"]["error"] == "approval_expired"
         clock.ahead = 0
+        assert await asks(client, "get", task) == ended
+    assert written(workspace) == 0
+
+
+async def test_an_agent_that_was_stopped_meanwhile_makes_no_call(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    async with within(workspace, alice, approval_tools=ASKED, client=POLLING) as client:
+        task = await begun(client)
+        answers(workspace, approved=True)
+        await use_up_budget(workspace)
+        assert workspace.budgets.hold_call("alice") is not None
+        answers(workspace, values=["stop"])
+        ended = await asks(client, "get", task)
+        assert ended["result"]["structuredContent"]["error"] == "budget_reached"
         assert await asks(client, "get", task) == ended
     assert written(workspace) == 0
 

@@ -11,11 +11,12 @@ from typing import Any
 import httpx2
 import pytest
 from calls import ok
-from mcp import Client, MCPError
+from mcp import Client, MCPError, types
 from mcp.client.session import IncomingMessage
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated, Subscription, ToolsListChanged
-from mcp.types import ResourceUpdatedNotification
+from mcp.types import MISSING_REQUIRED_CLIENT_CAPABILITY, ResourceUpdatedNotification
+from pydantic import TypeAdapter
 from runtime.scripted import until
 from serving.clients import over_http, over_stdio, serving
 from watchroom import Toolbox, Workspace
@@ -89,6 +90,18 @@ async def test_over_http_an_agent_is_told_of_its_own_tools(workspace: Workspace,
             await client.list_tools()
             await client.call_tool("close_buffer", {"buffer": "plan"})
             assert await heard(subscription) == [ToolsListChanged()]
+
+
+async def test_tasks_cannot_be_subscribed_to_without_support_for_them(workspace: Workspace) -> None:
+    wanted: Any = {"resourceSubscriptions": [PLAN], "taskIds": ["a" * 32]}
+    with serving(workspace) as url:
+        async with over_http(url, workspace.access.create("human:dana", "alice")) as client:
+            request = types.Request[dict[str, Any], str](
+                method="subscriptions/listen", params={"notifications": wanted}
+            )
+            with pytest.raises(MCPError) as refused:
+                await client.session.send_request(request, TypeAdapter[Any](dict[str, Any]))
+            assert refused.value.error.code == MISSING_REQUIRED_CLIENT_CAPABILITY
 
 
 async def test_what_an_agent_cannot_read_is_not_reported(workspace: Workspace, alice: Toolbox) -> None:

@@ -38,6 +38,7 @@ _METHODS: Final = (
     "x",
     *("resources/templates/list", "prompts/list", "completion/complete", "logging/setLevel", "initialize"),
     *("notifications/initialized", "notifications/cancelled", "subscriptions/listen", "server/discover"),
+    *("resources/subscribe", "resources/unsubscribe", "tasks/get", "tasks/update", "tasks/cancel"),
 )
 _CALL: Final[Json] = {"name": "collab_read", "arguments": {"filepath": "plan.md"}}
 _LEAVES: Final[Sequence[Json]] = (
@@ -85,7 +86,9 @@ def _message(chance: Random) -> Json:
         if name != "collab_write" or chance.random() < 0.3:
             arguments = chance.choice((arguments, {"filepath": "plan.md"}, {}, some_json(chance, _LEAVES)))
         params = {"name": name, "arguments": arguments}
-    elif method == "resources/read":
+    elif method.startswith("tasks/"):
+        params = {"taskId": chance.choice(("a" * 32, some_text(chance))), "inputResponses": {}}
+    elif method in ("resources/read", "resources/subscribe", "resources/unsubscribe"):
         params = {
             "uri": chance.choice(("watchroom://collab/plan.md", "watchroom://board/", some_text(chance)))
         }

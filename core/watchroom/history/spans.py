@@ -1,4 +1,4 @@
-"""The work of agents as spans, following OpenTelemetry's semantic conventions for GenAI.
+"""The work of agents as spans, following OpenTelemetry's semantic conventions for GenAI 0.1.0.
 
 A turn of a session is ``invoke_agent``. Within it, an answer of the model is ``chat``, and a call is
 ``execute_tool``. Spans and their ids are computed from rows alone. Reading the journal again gives the same
@@ -39,6 +39,11 @@ _MAX_KEPT_MESSAGES: Final = 100
 """Maximum number of newest messages that are kept until the next answer."""
 _MAX_CALLS: Final = 1000
 """Maximum number of unfinished calls that are kept for a session."""
+_MCP_CALL: Final = "tools/call"
+"""The MCP method of a remote call."""
+_PROVIDERS: Final[Mapping[str, str]] = {"claude": "anthropic", "codex": "openai", "gemini": "gcp.gen_ai"}
+"""The providers in whose format the clients call models. The model can be hosted elsewhere. Other clients and
+Watchroom's own agents use any provider, which rows do not record."""
 _SPAWNING: Final = frozenset({"Agent", "Task", "spawn_agent"})
 """The names of clients' tools that start a subagent."""
 
@@ -74,11 +79,11 @@ def traced_span(row: Row, call: TracedCall) -> SpanRecord:
         **agent_attributes("execute_tool", row.actor),
         "gen_ai.tool.name": bound_name(row.tool),
         "gen_ai.tool.type": "function",
-        "mcp.method.name": "tools/call",
+        "mcp.method.name": _MCP_CALL,
     }
     error = "" if row.outcome == "ok" else row.error or row.outcome
     return SpanRecord(
-        span_name("execute_tool", row.tool),
+        span_name(_MCP_CALL, row.tool),
         "server",
         call.parent.trace_id,
         traced_span_id(row),
@@ -99,8 +104,7 @@ def traced_span_id(row: Row) -> str:
 
 def agent_attributes(operation: str, agent: str) -> dict[str, SpanValue]:
     """Return the attributes for an ``operation`` of ``agent`` (its id)."""
-    name = bound_name(agent)
-    return {"gen_ai.operation.name": operation, "gen_ai.agent.id": name, "gen_ai.agent.name": name}
+    return {"gen_ai.operation.name": operation, "gen_ai.agent.name": bound_name(agent)}
 
 
 def usage_attributes(used: UsageRecord) -> dict[str, SpanValue]:
@@ -111,7 +115,7 @@ def usage_attributes(used: UsageRecord) -> dict[str, SpanValue]:
         "gen_ai.usage.input_tokens": usage.input + usage.cache_read + usage.cache_write,
         "gen_ai.usage.output_tokens": usage.output,
         "gen_ai.usage.cache_read.input_tokens": usage.cache_read or None,
-        "gen_ai.usage.cache_creation.input_tokens": usage.cache_write or None,
+        "gen_ai.usage.cache_write.input_tokens": usage.cache_write or None,
     }
     attributes: dict[str, SpanValue] = {
         name: min(count, _MAX_NUMBER) for name, count in counts.items() if count is not None
@@ -387,6 +391,7 @@ class SpanProjection:
         asked = step.requested_model or session.model
         answered = used.model if used is not None else ""
         named: dict[str, SpanValue] = {
+            "gen_ai.provider.name": _PROVIDERS.get(session.client, ""),
             "gen_ai.request.model": bound_name(asked),
             "gen_ai.response.model": bound_name(answered),
             "gen_ai.response.finish_reasons": (step.finish_reason,) if step.finish_reason else (),

@@ -138,13 +138,12 @@ class CallTasks:
         task = await run_in_thread(
             self._open, toolbox, params.name, params.arguments or {}, str(traceparent or "")
         )
-        found = task.state("working", message=toolbox.texts("elicit.task_open", tool=params.name))
         if await run_in_thread(self._requests.find_end, task.path) is not None:
-            current = await self.get(context, toolbox, task.id)
-            found = current if isinstance(current, TaskState) else found
-            if isinstance(current, EndedTask):
-                return current
-        return found.model_copy(update={"result_type": "task"})
+            found = await self.get(context, toolbox, task.id)
+            if isinstance(found, EndedTask) and found.result is not None:
+                return found
+        message = toolbox.texts("elicit.task_open", tool=params.name)
+        return task.state("working", message=message).model_copy(update={"result_type": "task"})
 
     async def get(self, context: Context, toolbox: Toolbox, task_id: str) -> EndedTask | TaskState:
         """Return the state of a task of the agent of ``toolbox``. If people approved its call, make the call.
@@ -191,6 +190,7 @@ class CallTasks:
         call that has started continues. Raise `MCPError` if the agent has no such task."""
         task = self._find(toolbox, task_id)
         with self._journal.claim(self._claim_of(task)) as is_ours:
+            task = self._find(toolbox, task_id)
             if not is_ours or self._read_end(toolbox, task) is not None:
                 return
             if self._requests.withdraw(task.path).answer is not None:
@@ -258,7 +258,9 @@ class CallTasks:
         """Make the call of ``task`` as people decided in ``outcome``, and record the result. Do nothing if
         another thread or process makes it."""
         with self._journal.claim(self._claim_of(task)) as is_ours:
-            if not is_ours or self._read_end(toolbox, task) is not None:
+            # Another poll may have made the call, or asked again, since the task was read.
+            is_current = is_ours and self._find(toolbox, task.id).path == task.path
+            if not is_current or self._read_end(toolbox, task) is not None:
                 return
             name, arguments = task.call.name, parse_arguments(task.call.arguments)
             trace = toolbox.begin_trace(task.request.metadata[_TASK])
@@ -313,14 +315,17 @@ def are_supported(context: Context) -> bool:
     return has_extension and context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
-def require_support(context: Context, task_id: str) -> None:
-    """Raise `MCPError` unless the client of ``context`` supports tasks and, over HTTP, names the task in the
-    header of its request."""
+def require_support(context: Context) -> None:
+    """Raise `MCPError` unless the client of ``context`` supports tasks."""
     if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
         raise MCPError(METHOD_NOT_FOUND, "Method not found", context.method)
     if not are_supported(context):
         missing: Json = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
         raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "Missing required client capability", missing)
+
+
+def check_header(context: Context, task_id: str) -> None:
+    """Raise `MCPError` unless the request names the task in its header. Only over HTTP."""
     headers = getattr(context.request, "headers", None)
     if headers is not None and headers.get(MCP_NAME_HEADER) != task_id:
         raise MCPError(HEADER_MISMATCH, f"The header {MCP_NAME_HEADER} does not name the task")

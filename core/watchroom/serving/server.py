@@ -31,6 +31,7 @@ from watchroom.serving.call_tasks import (
     TaskState,
     UpdateTaskParams,
     are_supported,
+    check_header,
     require_support,
 )
 from watchroom.serving.malformed_messages import parse_problem
@@ -156,6 +157,9 @@ class _Handlers:
     async def listen(
         self, context: Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
+        if (params.notifications.model_extra or {}).get("taskIds"):
+            # Ends of tasks are not reported, but the specification requires this error.
+            require_support(context)
         toolbox = await self._toolbox_of(context)
         return await self._required_notifier.listen(context, toolbox, params, self._readable_by(toolbox))
 
@@ -192,7 +196,8 @@ class _Handlers:
         return types.EmptyResult()
 
     async def _begin_task_request(self, context: Context, task_id: str) -> tuple[CallTasks, Toolbox]:
-        require_support(context, task_id)
+        require_support(context)
+        check_header(context, task_id)
         if self._tasks is None:
             raise TypeError("a server without tasks got a request about a task")
         return self._tasks, await self._toolbox_of(context)
@@ -232,9 +237,9 @@ async def _call_tool(
         return _to_call_tool_result(await run_in_thread(dispatch, params.arguments or {}))
     if tasks is not None:
         begun = await tasks.create(context, toolbox, params, given if trace is not None else None)
-        if isinstance(begun, TaskState) or begun.result is None:
-            return begun if isinstance(begun, TaskState) else begun.state
-        return _to_call_tool_result(begun.result, begun.notice)
+        if isinstance(begun, TaskState):
+            return begun
+        return _to_call_tool_result(begun.result or {}, begun.notice)
     is_outdated = False
     while True:
         try:
