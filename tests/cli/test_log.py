@@ -8,13 +8,27 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from typing import Final
 
 import pytest
 from calls import ok, refused
 from cli.running import Captured, as_typed, misuse, printed, printed_rows, refusal
 from watchroom import Workspace
+from watchroom.features.calls.tool_registry import all_tools
+from watchroom.features.sessions.rows import FORK_SESSION
+from watchroom.kernel.zones import ZONES
+from watchroom.model import Row, Zone
 from watchroom_cli.main import OK
+from watchroom_tui.formatters import labels
 from watchroom_tui.presentation.localization import load_texts
+
+CHANGING: Final = [name for name, tool in all_tools().items() if not tool.annotations.reads_only]
+"""The tools that can change something."""
+
+
+def note(tool: str, zone: Zone) -> Row:
+    """A row of a person without a version."""
+    return Row(1, 1, "human:dana", tool, zone, "a", None, 3, "ok", "", "", None, None, "")
 
 
 def test_log_prints_rows_oldest_first_as_lines_or_as_json(capsys: Captured, team: str) -> None:
@@ -45,6 +59,21 @@ def test_log_prints_rows_oldest_first_as_lines_or_as_json(capsys: Captured, team
 )
 def test_log_filters(capsys: Captured, team: str, arguments: tuple[str, ...], expected: list[str]) -> None:
     assert [row["tool"] for row in printed_rows(capsys, "log", team, "--json", *arguments)] == expected
+
+
+@pytest.mark.parametrize("tool", [*CHANGING, FORK_SESSION])
+def test_a_change_without_a_version_is_not_shown_as_a_read(tool: str) -> None:
+    texts = load_texts("en")
+    # Rows of a command show its state.
+    for zone in (zone for zone, spec in ZONES.items() if not spec.is_read and zone != "command"):
+        shown = labels.outcome_span(note(tool, zone), texts).text
+        assert shown.startswith("✓"), (zone, shown)
+
+
+@pytest.mark.parametrize("tool", [name for name in all_tools() if name not in CHANGING])
+def test_a_read_is_shown_as_a_read(tool: str) -> None:
+    for zone in (zone for zone, spec in ZONES.items() if spec.is_read):
+        assert labels.outcome_span(note(tool, zone), load_texts("en")).text == "read v3"
 
 
 def test_log_with_an_invalid_time_or_outcome_is_wrong_usage(capsys: Captured, team: str) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from clock import HOUR, JumpingClock
 from people.conftest import BOT, DANA, EVE, STRANGER, Team, close, person
-from people.planted import plant
+from people.planted import plant, plant_many
 from watchroom import Agent, Workspace
 from watchroom.errors import (
     GrantEnded,
@@ -26,10 +26,11 @@ from watchroom.errors import (
 from watchroom.features.overview.snapshots import read_model
 from watchroom.features.people.decisions import SIGNATURE, SIGNED
 from watchroom.features.policy.grants import PLACE, GrantChoice, Scope
+from watchroom.features.policy.reads import MAX_GRANTS, list_newest
 from watchroom.features.requests.rows import PendingCall, Request, decide_all, dump_answer
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal.postgres.members import DatabaseMembers
-from watchroom.model import ANSWER, REVOKE_GRANT, USE_GRANT, Json, Row
+from watchroom.model import ANSWER, GRANT, REVOKE_GRANT, USE_GRANT, Json, Row
 
 EVE_DECIDES = CallContext("human:eve")
 HELPER = """
@@ -127,6 +128,44 @@ def test_a_prefix_in_a_folder_covers_every_session_until_its_end(
     # The row above has the later time, and a clock that is set back does not extend the grant.
     clock.ahead = 0
     assert end_of(workspace, ask(workspace, "3")) is None
+
+
+def test_rows_that_no_person_made_do_not_hide_a_grant(workspace: Workspace, tmp_path: Path) -> None:
+    made = grant(workspace)
+    content = workspace.journal.content(made.seq)
+    forged: dict[str, object] = {
+        "actor": "bob",
+        "tool": GRANT,
+        "zone": "grant",
+        "content": content,
+        "version": 1,
+    }
+    uses: dict[str, object] = {**forged, "tool": USE_GRANT, "version": 2}
+    plant_many(tmp_path / "team", [{**forged, "path": f"alice/{n:04}"} for n in range(2 * MAX_GRANTS)])
+    plant_many(tmp_path / "team", [{**uses, "path": f"alice/x{n:04}"} for n in range(2 * MAX_GRANTS)])
+    assert [row.seq for row in list_newest(workspace.journal, "alice")] == [made.seq]
+    assert is_approved(workspace, ask(workspace, "1"))
+
+
+def test_people_are_asked_if_there_are_too_many_newer_grants(workspace: Workspace, tmp_path: Path) -> None:
+    made = grant(workspace)
+    content = workspace.journal.content(made.seq)
+    forged: dict[str, object] = {
+        "actor": "human:eve",
+        "tool": GRANT,
+        "zone": "grant",
+        "content": content,
+        "version": 1,
+    }
+    detail = json.dumps({"request": made.seq})
+    rows = [{**forged, "path": f"alice/{n:04}", "detail": detail} for n in range(2 * MAX_GRANTS)]
+    plant_many(tmp_path / "team", rows[: MAX_GRANTS - 1])
+    assert is_approved(workspace, ask(workspace, "1"))
+    plant_many(tmp_path / "team", rows[MAX_GRANTS - 1 :])
+    assert len([*list_newest(workspace.journal, "alice")]) == MAX_GRANTS
+    assert end_of(workspace, ask(workspace, "2")) is None
+    # Another agent's grants are not affected.
+    assert [*list_newest(workspace.journal, "bob")] == []
 
 
 def test_a_revoked_grant_answers_nothing(workspace: Workspace) -> None:

@@ -12,9 +12,10 @@ from typing import Any, Final
 
 import pytest
 from cli.running import Captured, misuse, printed, printed_json, refusal
-from service_process import PATIENCE, service_pid, service_status
+from service_process import PATIENCE, running_service, service_pid, service_status
 from trees.git_repository import Repository
 from watchroom.agents.clients.configuration import AGENT_VARIABLE
+from watchroom.agents.clients.routine_places import RoutinePlaces
 
 UNTIL: Final = ("--until", (date.today() + timedelta(days=30)).isoformat())
 LIMITS: Final = ("--budget", "1.50", "--total", "20", *UNTIL)
@@ -143,3 +144,37 @@ def test_the_service_runs_it_and_a_killed_service_leaves_an_interrupted_run(
     wait(lambda: len(ran.read_text().splitlines()) == 2)
     wait(lambda: states() == ["interrupted", "done"])
     assert [each["root"] for each in service_status()["workspaces"]] == [os.path.realpath(repository.root)]
+
+
+@pytest.mark.slow(20)
+def test_a_new_service_opens_the_workspaces_with_active_routines(
+    capsys: Captured, repository: Repository, tmp_path: Path, service_allowed: None
+) -> None:
+    """As after a restart of the machine, when something else starts the service."""
+    places = RoutinePlaces(str(tmp_path / "state" / "watchroom"))
+    root = os.path.realpath(repository.root)
+    assert main_ok(
+        *(capsys, "task", "--on", "a.txt", "Look at it.", "--client", "claude", "--name", "look"), *LIMITS
+    )
+    wait(lambda: places.list() == [root])
+    places.keep(str(tmp_path / "gone"))
+    assert main_ok(capsys, "service", "stop")
+    with running_service():
+        wait(lambda: [each["root"] for each in service_status()["workspaces"]] == [root])
+        assert main_ok(capsys, "routine", "stop", "look")
+        wait(lambda: root not in places.list())
+    with running_service():
+        time.sleep(0.5)
+        assert service_status()["workspaces"] == []
+
+
+def test_leaving_a_repository_forgets_its_routines(
+    capsys: Captured, repository: Repository, tmp_path: Path
+) -> None:
+    places = RoutinePlaces(str(tmp_path / "state" / "watchroom"))
+    assert main_ok(
+        *(capsys, "task", "--on", "a.txt", "Look at it.", "--client", "claude", "--name", "look"), *LIMITS
+    )
+    places.keep(os.path.realpath(repository.root))
+    assert main_ok(capsys, "leave")
+    assert places.list() == []

@@ -58,6 +58,8 @@ def run_service(args: Namespace, texts: Catalogue) -> int:
 def _run(language: Language, texts: Catalogue) -> int:
     """Run the service in this process until it is stopped or idle."""
     with collector_paused():
+        from watchroom.agents.clients.routine_places import RoutinePlaces
+        from watchroom.history.seal.anchors import state_folder
         from watchroom.platform import detect_platform
         from watchroom.serving.service.service import Service
 
@@ -74,7 +76,9 @@ def _run(language: Language, texts: Catalogue) -> int:
     async def serve() -> bool:
         ready = partial(_leave_output, texts)
         service = Service(
-            detect_platform(), __version__, deliver, describe_status, ready, program=own_program()
+            *(detect_platform(), __version__, deliver, describe_status, ready),
+            program=own_program(),
+            places=RoutinePlaces(state_folder()),
         )
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, service.stop)

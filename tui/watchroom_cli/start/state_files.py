@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import closing
 
+from watchroom.agents.clients.routine_places import RoutinePlaces
 from watchroom.errors import JournalError, WorkspaceNotFound
 from watchroom.features.people.service import find_id
 from watchroom.history.seal.anchors import Anchors, EnrolmentPin, state_folder
@@ -31,6 +33,7 @@ def forget_workspace(place: str, workspace: str) -> None:
     Anchors(state, place).forget(workspace)
     EnrolmentPin(state, place).forget()
     memory_path(place).unlink(missing_ok=True)
+    RoutinePlaces(state).forget(os.path.realpath(place))
 
 
 def forget_demo(place: str) -> None:

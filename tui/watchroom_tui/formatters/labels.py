@@ -8,6 +8,7 @@ from typing import Final
 from watchroom.features.budgets.rows import UsageTotal
 from watchroom.features.budgets.rules import format_dollars
 from watchroom.features.overview.agents import AgentView, Status
+from watchroom.features.overview.timeline import is_reading
 from watchroom.features.sessions.rows import ClientCall, Parking, client_call
 from watchroom.features.sessions.view import RequestView
 from watchroom.features.tasks.view import MessageView
@@ -21,8 +22,6 @@ from watchroom.model import (
     CONTROLS,
     END_TASK,
     MESSAGE,
-    SEEN,
-    SETTLING_NOTES,
     SPAWN,
     USER,
     Row,
@@ -275,11 +274,14 @@ def _done(row: Row, texts: Catalogue) -> Span:
         if row.base == -1 and row.version > 1 and row.zone in SHARED:
             return Span(texts("row.unchecked", version=row.version), "warning")
         return Span(f"v{row.version}", "ok")
-    if row.tool in (*SETTLING_NOTES, SEEN, *CONTROLS):
-        return Span("✓", "ok")
     if row.tool == "acknowledge_handoff":
         return Span(f"✓ v{row.base}", "ok")
-    return Span(texts("row.read", version=row.base) if row.base else "·", "dim")
+    if is_reading(row):
+        return Span(texts("row.read", version=row.base) if row.base else "·", "dim")
+    # Watchroom's notes, and those of agents on sessions, are about progress.
+    is_progress = row.kind == "system" or (row.kind == "agent" and row.zone == "session")
+    is_progress = is_progress and row.tool not in CONTROLS
+    return Span("·", "dim") if is_progress else Span("✓", "ok")
 
 
 def row_message(row: Row) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from watchroom.agents.clients import client_program
 from watchroom.agents.clients.kept_client import LOOK_SECONDS, KeptClient
+from watchroom.agents.clients.routine_places import RoutinePlaces
 from watchroom.errors import WatchroomError
 from watchroom.features.routines.rows import Routine, RoutinePlan, RoutineRun, RunBegin, RunState, StopReason
 from watchroom.features.routines.rules import Due, find_due, is_too_early
@@ -49,11 +50,16 @@ def is_served(root: str) -> bool:
 class RoutineRunner:
     """Runs the routines of ``workspace``, each in a thread while its run is open.
 
-    ``program``: the command line that starts Watchroom.
+    - ``program``: the command line that starts Watchroom.
+    - ``places``: remembers the workspace while it has an active routine. None: it is not remembered.
     """
 
-    def __init__(self, workspace: Workspace, program: Sequence[str]) -> None:
+    def __init__(
+        self, workspace: Workspace, program: Sequence[str], places: RoutinePlaces | None = None
+    ) -> None:
         self._workspace = workspace
+        self._places = places
+        self._was_kept: bool | None = None
         self._program = tuple(program)
         self._threads: dict[str, Thread] = {}
         self._watched: dict[str, _WatchedState] = {}
@@ -72,7 +78,9 @@ class RoutineRunner:
         routines = self._workspace.routines
         now, found = self._workspace.journal.now(), routines.list()
         self._threads = {name: each for name, each in self._threads.items() if each.is_alive()}
-        self.is_active = bool(self._threads) or any(each.is_active(now) for each in found)
+        is_planned = any(each.is_active(now) for each in found)
+        self.is_active = bool(self._threads) or is_planned
+        self._remember(is_planned)
         for routine in found:
             if not routine.is_running and routine.name not in self._threads and self._has_work(routine, now):
                 thread = Thread(
@@ -80,6 +88,16 @@ class RoutineRunner:
                 )
                 self._threads[routine.name] = thread
                 thread.start()
+
+    def _remember(self, is_planned: bool) -> None:
+        """Have the next service open the workspace if it has an active routine."""
+        if self._places is None or is_planned == self._was_kept:
+            return
+        self._was_kept = is_planned
+        try:
+            (self._places.keep if is_planned else self._places.forget)(self._workspace.root)
+        except OSError as error:
+            _log.warning("the next service does not know of %s: %s", self._workspace.root, error)
 
     def close(self) -> None:
         """End the open runs. They are interrupted."""

@@ -244,8 +244,8 @@ class Limit(_Table):
     tokens: Annotated[int, Field(ge=0)] = 0
 
 
-class Routine(_Table):
-    """The steps of an agent in one session.
+class SessionPlan(_Table):
+    """The steps of an agent in one session: a table ``routine`` of a scenario.
 
     - ``task``: the first message.
     - ``steps``: the steps, at least one.
@@ -349,7 +349,7 @@ class Scenario(_Table):
         alias="agent"
     )
     requests: tuple[RequestPlan, ...] = Field(default=(), alias="request")
-    routines: Mapping[str, Routine] = Field(alias="routine")
+    routines: Mapping[str, SessionPlan] = Field(alias="routine")
     texts: Mapping[str, Phrases] = {}
     changes: Mapping[str, tuple[Change, ...]] = {}
     zh: Translation = Translation()

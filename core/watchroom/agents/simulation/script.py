@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final, TypeAlias
 
-from watchroom.agents.simulation.scenario import Routine, Scenario, Step, WaitFor
+from watchroom.agents.simulation.scenario import Scenario, SessionPlan, Step, WaitFor
 from watchroom.agents.simulation.template import Template, as_text
 from watchroom.algorithms.editing import parse_tool_name
 from watchroom.features.config.rows import Agent
@@ -139,7 +139,7 @@ class _Session:
             yield from self._listen(heard)
             say = self._text("idle", ())
 
-    def _steps(self, routine: Routine, depth: int) -> Script:
+    def _steps(self, routine: SessionPlan, depth: int) -> Script:
         if depth > _MAX_DEPTH:
             raise _Stopped("")
         for step in routine.steps:

@@ -13,7 +13,7 @@ from watchroom.features.people.service import PeopleReader
 from watchroom.features.policy import grants
 from watchroom.features.policy.breaker import BREAKER, Breaker, BreakerSettings, Trip
 from watchroom.features.policy.grants import GrantChoice
-from watchroom.features.policy.reads import GrantState, list_grants
+from watchroom.features.policy.reads import GrantState, list_grants, list_newest
 from watchroom.features.policy.rules import PolicyDecision, PolicySubject, decide, policy_subject
 from watchroom.features.requests.rows import Request, call_subject, parse_request
 from watchroom.kernel.call_context import CallContext
@@ -151,7 +151,7 @@ class Grants:
 
         ``agent``: only grants for this agent, default all. Raise `JournalError`.
         """
-        return list_grants(self._store.journal, self._people, agent)
+        return [*list_grants(self._store.journal, self._people, agent)]
 
     def find(self, path: str, request: Request) -> GrantState | None:
         """Return the oldest active grant that covers the ``request`` at ``path``, None if there is none."""
@@ -162,7 +162,7 @@ class Grants:
         covering = list_grants(
             self._store.journal, self._people, agent, lambda grant: grants.matches(grant, path, call)
         )
-        return next(iter(covering), None)
+        return next(covering, None)
 
     def use(self, asked: Row, request: Request) -> Row | None:
         """Take a use of a grant for the call of ``request`` in the row ``asked``. Return the row of the use,
@@ -188,8 +188,12 @@ class Grants:
     def find_use(self, asked: Row) -> Row | None:
         """Return the use that was taken for the request in the row ``asked``, None if there is none."""
         agent = asked.path.partition("/")[0]
-        for head in self._store.journal.heads(grants.ZONE, f"{agent}/"):
-            for row in self._store.journal.history(grants.ZONE, head.path, after_version=1):
+        for head in list_newest(self._store.journal, agent):
+            if head.version == 1:
+                continue
+            for row in self._store.journal.history(
+                grants.ZONE, head.path, after_version=1, limit=grants.MAX_USES
+            ):
                 is_use = row.tool == USE_GRANT and row.detail.get("request") == asked.seq
                 if is_use and not self._people.find_flaw(row):
                     return row

@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Final
 
 from watchroom.agents.clients.client_program import LOCK, PROTOCOL, make_runtime_folder, socket_path
+from watchroom.agents.clients.routine_places import RoutinePlaces
 from watchroom.errors import WatchroomError
 from watchroom.features.overview.model import Model
 from watchroom.features.sessions.runtime.threads import run_in_thread
@@ -57,6 +58,8 @@ class Service:
     - ``describe``: called in a thread; returns the status line of a workspace in a language
     - ``on_serve``: called once the service can be reached
     - ``program``: the command line that starts Watchroom, for the runs of routines; empty to start none
+    - ``places``: remembers the workspaces with active routines, which the next service opens; None to
+      remember none
     - ``idle_seconds``: seconds without a client after which the service ends
     """
 
@@ -69,6 +72,7 @@ class Service:
         on_serve: Callable[[], None] = lambda: None,
         *,
         program: Sequence[str] = (),
+        places: RoutinePlaces | None = None,
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         self._platform = platform
@@ -76,7 +80,7 @@ class Service:
         self._describe = describe
         self._on_serve = on_serve
         self._idle_seconds = idle_seconds
-        self._workspaces = ServedWorkspaces(on_open, program)
+        self._workspaces = ServedWorkspaces(on_open, program, places)
         self._connections: set[asyncio.Task[None]] = set()
         self._stopping = asyncio.Event()
         self._began = self._used = time.monotonic()
@@ -104,6 +108,7 @@ class Service:
         os.chmod(path, 0o600)
         self._on_serve()
         loading = asyncio.ensure_future(run_in_thread(_load_protocol))
+        opening = asyncio.ensure_future(self._workspaces.open_planned(self._stopping))
         try:
             await self._watch_idle_time()
         finally:
@@ -115,6 +120,10 @@ class Service:
             for task in self._connections:
                 task.cancel()
             await asyncio.gather(*self._connections, loading, return_exceptions=True)
+            self._stopping.set()
+            # A workspace can be on a disk that does not answer.
+            await asyncio.wait([opening], timeout=_DRAIN_SECONDS)
+            opening.cancel()
             await self._workspaces.close()
 
     async def _watch_idle_time(self) -> None:

@@ -12,6 +12,7 @@ from typing import Final
 
 from watchroom.agents.clients.attendant import Attendant
 from watchroom.agents.clients.processes import ancestors_of, client_above
+from watchroom.agents.clients.routine_places import RoutinePlaces
 from watchroom.agents.clients.routine_run import RoutineRunner
 from watchroom.features.sessions.runtime.threads import run_in_thread
 from watchroom.features.trees.place import find_workspace
@@ -33,13 +34,16 @@ _log = logging.getLogger("watchroom.service")
 class ServedWorkspace:
     """An open workspace, the attendants of its clients, and its routines. For use on one event loop.
 
-    ``program``: the command line that starts Watchroom, for routines; empty to start none.
+    - ``program``: the command line that starts Watchroom, for routines; empty to start none.
+    - ``places``: remembers the workspaces with active routines; None to remember none.
     """
 
-    def __init__(self, workspace: Workspace, program: Sequence[str] = ()) -> None:
+    def __init__(
+        self, workspace: Workspace, program: Sequence[str] = (), places: RoutinePlaces | None = None
+    ) -> None:
         self.workspace = workspace
         self.status = StatusReader(workspace)
-        self._routines = RoutineRunner(workspace, program)
+        self._routines = RoutineRunner(workspace, program, places)
         if program:
             self._routines.start()
         self._identity = _identify(workspace)
@@ -160,12 +164,18 @@ class ServedWorkspaces:
     """The workspaces of a service, by their folders. For use on one event loop.
 
     - ``on_open``: called with each workspace that was opened, in a thread.
-    - ``program``: see `ServedWorkspace`.
+    - ``program``, ``places``: see `ServedWorkspace`.
     """
 
-    def __init__(self, on_open: Callable[[Workspace], object], program: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        on_open: Callable[[Workspace], object],
+        program: Sequence[str] = (),
+        places: RoutinePlaces | None = None,
+    ) -> None:
         self._on_open = on_open
         self._program = program
+        self._places = places
         self._open: dict[str, ServedWorkspace] = {}
         self._turns: dict[str, tuple[asyncio.Lock, int]] = {}
         """For each place that is being opened or closed, its lock and the number of waiting tasks."""
@@ -192,6 +202,26 @@ class ServedWorkspaces:
                 known.checks.begin()
             known.note_use()
             return known
+
+    async def open_planned(self, stopping: asyncio.Event) -> None:
+        """Open the workspaces with active routines, which an earlier service remembered, until ``stopping``
+        is set. Errors are logged."""
+        if self._places is None:
+            return
+        try:
+            roots = await run_in_thread(self._places.list)
+        except OSError as error:
+            _log.warning("the workspaces with routines are not known: %s", error)
+            return
+        for root in roots:
+            if stopping.is_set():
+                return
+            # The workspace may be on a disk that is not there now, or was moved or removed.
+            if await run_in_thread(os.path.isdir, os.path.join(root, CONTROL)):
+                try:
+                    await self.get(root)
+                except Exception:  # noqa: BLE001  # the others are opened
+                    _log.exception("%s could not be opened", root)
 
     async def find_root(self, folder: str) -> str | None:
         """Return the nearest workspace around ``folder``, or the address ``folder``. None if there is none.
@@ -223,7 +253,9 @@ class ServedWorkspaces:
         try:
             workspace.keep()
             self._on_open(workspace)
-            return ServedWorkspace(workspace, self._program)
+            # The address of a server can contain a password.
+            places = None if is_server_address(root) else self._places
+            return ServedWorkspace(workspace, self._program, places)
         except BaseException:
             workspace.close()
             raise
