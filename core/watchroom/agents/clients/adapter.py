@@ -88,6 +88,7 @@ class HookSupport(NamedTuple):
 
     - ``has_session_file``: the client writes a file with the messages of a session, or with its usage
     - ``reports_limits``: an event or a line of the transcript reports that a limit ended a turn
+    - ``continues_after_limit``: returns whether the client itself wrote an event's prompt, after a limit
 
     Answers:
     - ``write_answer``: takes an event and its answer in the shared format, and returns the client's answer
@@ -125,6 +126,7 @@ class HookSupport(NamedTuple):
     event_names: Mapping[str, str] = {}
     has_session_file: bool = True
     reports_limits: bool = False
+    continues_after_limit: Callable[[Event], bool] = lambda event: False
     merges_texts: bool = True
     tried: str = ""
     untried: tuple[str, ...] = ()

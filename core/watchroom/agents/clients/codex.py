@@ -37,7 +37,7 @@ from watchroom.agents.clients.events import (
     TurnFailed,
     UsageAdded,
 )
-from watchroom.agents.clients.hook_answers import block
+from watchroom.agents.clients.hook_answers import block, without_bare_allowance
 from watchroom.agents.clients.json_fields import amount_of, count_of, dump, object_of, text_of
 from watchroom.agents.clients.patch_calls import list_patch_writes, replace_patch_texts
 from watchroom.features.budgets.rows import UsageTotal
@@ -201,6 +201,8 @@ ADAPTER: Final = ClientAdapter(
         translate_line=translate_line,
         find_transcript=find_transcript,
         resume_turn=block,
+        # Codex 0.171.0 reports such an allowance as a failed hook, and decides itself.
+        write_answer=without_bare_allowance,
         describe_use=describe_use,
         describe_result=describe_result,
         replace_texts=_replace_texts,
