@@ -210,6 +210,14 @@ CONTINUATION = (
 """The prompt that Claude Code 2.1.332 gives itself after a limit."""
 
 
+def woken_by(hook: str, text: str) -> str:
+    """The prompt with which Claude Code 2.1.332 reports ``text`` of the ``hook`` that started a turn."""
+    return (
+        "<task-notification>\n<summary>Stop hook feedback</summary>\n</task-notification>\n<system-reminder>\n"
+        f'Stop hook blocking error from command "{hook}": {text}\n</system-reminder>'
+    )
+
+
 async def test_claude_does_not_continue_by_itself(workspace: Workspace, clock: JumpingClock) -> None:
     attached = await parked(workspace)
     waiting = await idle(attached)
@@ -220,7 +228,11 @@ async def test_claude_does_not_continue_by_itself(workspace: Workspace, clock: J
     assert len(needs(workspace)) == 1
     # The hook still waits, and a leave continues the client once.
     tell(workspace, RESUME, at_reset=True)
-    assert (await asyncio.wait_for(waiting, 20)).status == 2
+    answer = await asyncio.wait_for(waiting, 20)
+    assert answer.status == 2
+    await attached.handle(told("UserPromptSubmit", prompt=woken_by("Stop", answer.error), prompt_id="p3"))
+    newest = workspace.sessions.state("alice", SESSION).messages[-1]
+    assert newest.content == answer.error
     assert "block" in (await attached.handle(own)).dump()
     assert workspace.sessions.state("alice", SESSION).status == "running"
 

@@ -535,7 +535,7 @@ class Attachment:
             row = await self.record(session, reported)
             if isinstance(reported, PromptSubmitted) and row is not None:
                 self._inbox.prompted[main] = row.seq
-                if self._is_of_person(main, reported.text):
+                if self._is_of_person(main, text_of(event, "prompt")):
                     self._prompted[main] = row.seq
         told = ""
         if self._tree_calls is not None:

@@ -69,6 +69,12 @@ _SETTINGS_OPTION: Final = "--settings"
 _END_OF_OPTIONS: Final = "--"
 _DAY: Final = 86_400
 _FAILED: Final = ("error", "message")
+_WOKEN: Final = re.compile(
+    r"<task-notification>\n<summary>Stop hook feedback</summary>\n</task-notification>\n<system-reminder>\n"
+    r'Stop hook blocking error from command "[^"\n]*": (.*)\n</system-reminder>',
+    re.DOTALL,
+)
+"""The prompt with which Claude Code 2.1.332 reports the text of a hook that started a turn."""
 _CONTINUATION: Final = re.compile(
     r"Your claude\.ai usage (?:limit has reset|is available again)\b.{0,60} Continue the task you were"
 )
@@ -81,7 +87,11 @@ def translate_hook(event: Event) -> tuple[ClientEvent, ...]:
     """Return the client events in the hook ``event``, none if nothing in it is recorded."""
     name, call = text_of(event, "hook_event_name"), text_of(event, "tool_use_id")
     if name == "UserPromptSubmit":
-        return (PromptSubmitted(text_of(event, "prompt"), key=_key("prompt", text_of(event, "prompt_id"))),)
+        prompt = text_of(event, "prompt")
+        woken = _WOKEN.fullmatch(prompt)
+        return (
+            PromptSubmitted(woken[1] if woken else prompt, key=_key("prompt", text_of(event, "prompt_id"))),
+        )
     if name == "MessageDisplay":
         return (TextStreamed(text_of(event, "delta")),)
     if name == "PreToolUse" and call:
