@@ -183,6 +183,8 @@ class LaunchSupport(NamedTuple):
     - ``opening``: its arguments before the first prompt of a session in a terminal
     - ``fork``: its arguments that continue a copy of a session in the working directory, with `SESSION_WORD`
       for the session's id. Empty if it cannot
+    - ``trusts_texts``: it runs a hook only while its person trusts exactly this text, so the text names no
+      agent
     """
 
     program: str
@@ -195,6 +197,7 @@ class LaunchSupport(NamedTuple):
     needs_attached: bool = False
     opening: tuple[str, ...] = ("--",)
     fork: tuple[str, ...] = ()
+    trusts_texts: bool = False
 
     def fork_of(self, session: str) -> tuple[str, ...]:
         """Return the arguments that continue a copy of ``session`` in the working directory."""

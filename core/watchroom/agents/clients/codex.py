@@ -223,5 +223,7 @@ ADAPTER: Final = ClientAdapter(
         ("exec", "-c", 'sandbox_mode="workspace-write"'),
         # Without a folder, Codex asks whether to work in that of the session.
         fork=("fork", "-C", ".", SESSION_WORD),
+        # Codex keeps one trusted text of a hook that its options give: another text turns it off everywhere.
+        trusts_texts=True,
     ),
 )
