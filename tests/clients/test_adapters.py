@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 import watchroom
 import watchroom_tui
+from watchroom.agents.clients.adapter import Event
 from watchroom.agents.clients.configuration import AttachedAs, HookProgram, build_configuration
-from watchroom.agents.clients.hook_answers import BEFORE
+from watchroom.agents.clients.hook_answers import BEFORE, PERMISSION, HookAnswer, allow, deny, warn
 from watchroom.agents.clients.registry import (
     ADAPTERS,
     ATTACHED_CLIENTS,
@@ -80,3 +81,17 @@ def test_a_record_is_enough_to_attach_its_client(client: str) -> None:
     }
     for language in LANGUAGES:
         assert load_texts(language)(f"cli.attach.next_{client}")
+
+
+def test_codex_is_not_sent_an_allowance_that_it_calls_a_failed_hook() -> None:
+    """Codex 0.171.0: "PreToolUse hook returned unsupported permissionDecision:allow"."""
+    event: Event = {"hook_event_name": BEFORE, "tool_name": "Bash", "tool_input": {"command": "ls"}}
+    write = hooks_of("codex").write_answer
+    assert write(event, allow(BEFORE)).dump() == ""
+    for answer in (deny(BEFORE, "no"), allow(BEFORE, {"command": "ls -l"}), allow(PERMISSION), warn("late")):
+        assert write({**event, "hook_event_name": answer_event(answer)}, answer) == answer
+
+
+def answer_event(answer: HookAnswer) -> str:
+    own = (answer.said or {}).get("hookSpecificOutput")
+    return str(own["hookEventName"]) if isinstance(own, dict) else BEFORE

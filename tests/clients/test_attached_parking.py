@@ -190,6 +190,62 @@ async def test_a_client_that_can_be_woken_continues_once_at_the_reset(
     assert (await asyncio.wait_for(waiting, 20)).status == 2
 
 
+async def test_the_hook_of_the_failed_turn_wakes_claude(workspace: Workspace, clock: JumpingClock) -> None:
+    attached = Attachment(workspace, "alice", "claude")
+    await attached.handle(told("UserPromptSubmit", prompt="Go"))
+    failure = stop_failure(f"Claude AI usage limit reached|{epoch(workspace, 3600)}")
+    waiting = asyncio.create_task(attached.handle(failure, may_wait=True))
+    await until(lambda: parking(workspace) is not None)
+    tell(workspace, RESUME, at_reset=True)
+    await asyncio.sleep(QUIET)
+    assert not waiting.done()
+    clock.ahead = HOUR
+    assert (await asyncio.wait_for(waiting, 20)).status == 2
+
+
+CONTINUATION = (
+    "Your claude.ai usage limit has reset. Continue the task you were working on when the limit was reached; do"
+    " not repeat work that is already complete."
+)
+"""The prompt that Claude Code 2.1.332 gives itself after a limit."""
+
+
+def woken_by(hook: str, text: str) -> str:
+    """The prompt with which Claude Code 2.1.332 reports ``text`` of the ``hook`` that started a turn."""
+    return (
+        "<task-notification>\n<summary>Stop hook feedback</summary>\n</task-notification>\n<system-reminder>\n"
+        f'Stop hook blocking error from command "{hook}": {text}\n</system-reminder>'
+    )
+
+
+async def test_claude_does_not_continue_by_itself(workspace: Workspace, clock: JumpingClock) -> None:
+    attached = await parked(workspace)
+    waiting = await idle(attached)
+    clock.ahead = HOUR
+    own = told("UserPromptSubmit", prompt=CONTINUATION, prompt_id="p2")
+    assert "block" in (await attached.handle(own)).dump()
+    assert parking(workspace) is not None
+    assert len(needs(workspace)) == 1
+    # The hook still waits, and a leave continues the client once.
+    tell(workspace, RESUME, at_reset=True)
+    answer = await asyncio.wait_for(waiting, 20)
+    assert answer.status == 2
+    await attached.handle(told("UserPromptSubmit", prompt=woken_by("Stop", answer.error), prompt_id="p3"))
+    newest = workspace.sessions.state("alice", SESSION).messages[-1]
+    assert newest.content == answer.error
+    assert "block" in (await attached.handle(own)).dump()
+    assert workspace.sessions.state("alice", SESSION).status == "running"
+
+
+async def test_claude_continues_by_itself_with_a_leave(workspace: Workspace, clock: JumpingClock) -> None:
+    attached = await parked(workspace)
+    tell(workspace, RESUME, at_reset=True)
+    clock.ahead = HOUR
+    own = told("UserPromptSubmit", prompt=CONTINUATION, prompt_id="p2")
+    assert "block" not in (await attached.handle(own)).dump()
+    assert parking(workspace) is None
+
+
 async def test_a_restarted_service_wakes_the_client_once(workspace: Workspace, clock: JumpingClock) -> None:
     await parked(workspace)
     tell(workspace, RESUME, at_reset=True)

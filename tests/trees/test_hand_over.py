@@ -204,7 +204,7 @@ def test_a_client_is_started_with_the_briefing(
     assert words[-1].startswith("The work of alice is handed over to you.")
     assert "uncommitted in main: a.txt" in words[-1]
     assert words[-2] == ("--prompt" if client == "opencode" else "--")
-    assert "--agent eve" in " ".join(words) or client != "codex", "it works as this agent"
+    assert 'WATCHROOM_AGENT="eve"' in " ".join(words) or client != "codex", "it works as this agent"
     kept.registry.agent("eve")
     assert rows_of(kept, zone="handoff") == [], "it has the briefing as its prompt"
     again = spawned(

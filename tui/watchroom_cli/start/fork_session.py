@@ -7,6 +7,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import NamedTuple
 
+from watchroom.agents.clients.agent_claims import reserve_for_launch
 from watchroom.agents.clients.launch import Launch, write_files
 from watchroom.agents.clients.registry import LAUNCHED_CLIENTS
 from watchroom.errors import UnknownAgent
@@ -118,7 +119,10 @@ def _build(
     given = support.fork_of(split_session(source.last.path)[1])
     launch = build_client(source.client, workspace.root, given, args.language, texts, (name,))
     write_files(launch.files)
-    return find_program(support, texts), launch
+    program = find_program(support, texts)
+    if support.trusts_texts:
+        reserve_for_launch(workspace, name, source.client)
+    return program, launch
 
 
 def _add_tree(workspace: Workspace, source: _Source, name: str, texts: Catalogue) -> AddedTree:

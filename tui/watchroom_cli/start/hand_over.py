@@ -7,6 +7,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 
+from watchroom.agents.clients.agent_claims import reserve_for_launch
 from watchroom.agents.clients.launch import Launch, write_files
 from watchroom.agents.clients.registry import LAUNCHED_CLIENTS
 from watchroom.agents.clients.stopping import prove_paused
@@ -109,6 +110,8 @@ def _build(workspace: Workspace, text: str, args: Namespace, texts: Catalogue) -
     given = LAUNCHED_CLIENTS[args.start].begin_with(prompt)
     launch = build_client(args.start, workspace.root, given, args.language, texts, (args.to,))
     write_files(launch.files)
+    if LAUNCHED_CLIENTS[args.start].trusts_texts:
+        reserve_for_launch(workspace, args.to, args.start)
     return launch
 
 

@@ -114,6 +114,7 @@ class HookSupport(NamedTuple):
 
     - ``has_session_file``: the client writes a file with the messages of a session, or with its usage
     - ``reports_limits``: an event or a line of the transcript reports that a limit ended a turn
+    - ``continues_after_limit``: returns whether the client itself wrote an event's prompt, after a limit
 
     Answers:
     - ``write_answer``: takes an event and its answer in the shared format, and returns the client's answer
@@ -151,6 +152,7 @@ class HookSupport(NamedTuple):
     event_names: Mapping[str, str] = {}
     has_session_file: bool = True
     reports_limits: bool = False
+    continues_after_limit: Callable[[Event], bool] = lambda event: False
     merges_texts: bool = True
     tried: str = ""
     untried: tuple[str, ...] = ()
@@ -208,6 +210,8 @@ class LaunchSupport(NamedTuple):
     - ``opening``: its arguments before the first prompt of a session in a terminal
     - ``fork``: its arguments that continue a copy of a session in the working directory, with `SESSION_WORD`
       for the session's id. Empty if it cannot
+    - ``trusts_texts``: it runs a hook only while its person trusts exactly this text, so the text names no
+      agent
     """
 
     program: str
@@ -220,6 +224,7 @@ class LaunchSupport(NamedTuple):
     needs_attached: bool = False
     opening: tuple[str, ...] = ("--",)
     fork: tuple[str, ...] = ()
+    trusts_texts: bool = False
 
     def fork_of(self, session: str) -> tuple[str, ...]:
         """Return the arguments that continue a copy of ``session`` in the working directory."""

@@ -5,7 +5,8 @@ client, by the number and start time of the client's process, and ends with that
 in the control folder. Rows of sessions also count as claims.
 
 A server reserves an agent before its client starts to work. Another client takes the reserved agent if it
-continues a session of that agent.
+continues a session of that agent. A command that starts a client as a certain agent can reserve the agent for
+the process that becomes or starts the client.
 
 If no agent is named, each client process gets its own agent. This is the agent of the session that it
 resumes, else a newly registered agent (``claude1``, ``claude2``, ``codex1``). In this case, no client is
@@ -114,13 +115,23 @@ class AgentClaims:
                 self._write([*kept, wanted])
         return wanted.agent
 
+    def reserve(self, agent: str) -> None:
+        """Reserve ``agent`` for the client that this process becomes or starts. Raises `WorkspaceLocked`,
+        `JournalError`, OSError."""
+        with self._workspace.journal.exclusive(_KEY):
+            self._write([*self._read(), self._describe(agent, is_used=False)])
+
     def _claim_own(self, given: str, *, is_used: bool) -> str:
         """Return the agent of this process. No other client works as this agent."""
         owner = self._find_owner(given)
+        ancestors = self._find_ancestors()
         with self._workspace.journal.exclusive(_KEY):
             recorded = self._read()
             own = next((each for each in recorded if each[1:3] == self._process[:2]), None)
             others = [each for each in recorded if each != own]
+            if own is None and (reserved := _find_reserved(recorded, ancestors)) is not None:
+                own = self._describe(reserved.agent, is_used=False)
+                others.remove(reserved)
             is_settled = own is not None and (own.is_used or owner in ("", own.agent))
             if owner and not is_settled and self._is_free(owner, others):
                 own = self._describe(owner, is_used=False)
@@ -235,6 +246,13 @@ class AgentClaims:
         os.replace(new, self._path)
 
 
+def reserve_for_launch(workspace: Workspace, agent: str, client: str) -> None:
+    """Reserve ``agent`` for the ``client`` that this process becomes. Raises as `AgentClaims.claim`."""
+    pid = os.getpid()
+    process = ClientProcess(pid, workspace.platform.process_start(pid), workspace.platform)
+    AgentClaims(workspace, (), client, process).reserve(agent)
+
+
 def find_working(root: str, platform: Platform) -> list[WorkingClient]:
     """Return the clients that work in the workspace at ``root`` according to their claims. Raises OSError."""
     claims = _read_claims(os.path.join(root, CONTROL, _NAME), platform)
@@ -272,6 +290,13 @@ def _find_nearest(claims: Sequence[_Claim], ancestors: Sequence[int], agents: Se
     """Return the claim to one of ``agents`` by the nearest of ``ancestors``."""
     found = (each for pid in ancestors for each in claims if each.pid == pid and each.agent in agents)
     return next(found, None)
+
+
+def _find_reserved(claims: Sequence[_Claim], ancestors: Sequence[int]) -> _Claim | None:
+    """Return the reservation by the nearest of ``ancestors`` with a claim, None if that claim is used."""
+    found = (each for pid in ancestors for each in claims if each.pid == pid)
+    nearest = next(found, None)
+    return None if nearest is None or nearest.is_used else nearest
 
 
 def _parse(fields: Json) -> _Claim | None:

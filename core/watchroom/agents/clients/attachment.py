@@ -290,7 +290,7 @@ class Attachment:
         if session is None:
             return tell(name, await self._take_news(self.agent, handover)) if name == AFTER else NOTHING
         main = self._main_path(event)
-        if name in (PROMPT, END):
+        if name == END:
             self._turn(main).set()
         if name == PROMPT:
             return await self._prompt(session, main, event, handover)
@@ -304,12 +304,12 @@ class Attachment:
             return tell(AFTER, "\n".join(each for each in (told, news) if each))
         if told:
             return tell(name, told)
-        if name == STOP:
-            if not session.parent and not event.get("background_tasks"):
-                step = await run_in_thread(lambda: session.last)
-                wakes = self._hooks.waits_when_idle and may_wait
-                claim = DoneClaim(self.agent, main, step.seq, self._prompted.get(main, 0), wakes=wakes)
-                self._on_claim(claim)
+        wakes = self._hooks.waits_when_idle and may_wait
+        if name == STOP and not session.parent and not event.get("background_tasks"):
+            step = await run_in_thread(lambda: session.last)
+            claim = DoneClaim(self.agent, main, step.seq, self._prompted.get(main, 0), wakes=wakes)
+            self._on_claim(claim)
+        if name == STOP or (name == STOP_FAILURE and wakes and not session.parent):
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(deadline):
                     return await self._idle(session, main, event, handover, may_wait=may_wait)
@@ -524,12 +524,18 @@ class Attachment:
         held = await run_in_thread(self._inbox.controls, session, main)
         if held.paused_by:
             return block(self._texts("hook.paused", by=held.paused_by))
+        if self._hooks.continues_after_limit(event):
+            wake = await self._find_wake(session)
+            if not wake.by or wake.must_wait:
+                return block(self._texts("hook.limit_continued"))
+        # A blocked prompt leaves the client idle, so a hook that can start a turn still waits.
+        self._turn(main).set()
         await self.calls.withdraw_all(session)
         for reported in self._hooks.translate_hook(event):
             row = await self.record(session, reported)
             if isinstance(reported, PromptSubmitted) and row is not None:
                 self._inbox.prompted[main] = row.seq
-                if self._is_of_person(main, reported.text):
+                if self._is_of_person(main, text_of(event, "prompt")):
                     self._prompted[main] = row.seq
         told = ""
         if self._tree_calls is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -72,6 +73,16 @@ _PLUGIN_TOOLS: Final = "mcp__plugin_watchroom_watchroom__"
 """The prefix of the names of Watchroom's tools in the plugin."""
 _DAY: Final = 86_400
 _FAILED: Final = ("error", "message")
+_WOKEN: Final = re.compile(
+    r"<task-notification>\n<summary>Stop hook feedback</summary>\n</task-notification>\n<system-reminder>\n"
+    r'Stop hook blocking error from command "[^"\n]*": (.*)\n</system-reminder>',
+    re.DOTALL,
+)
+"""The prompt with which Claude Code 2.1.332 reports the text of a hook that started a turn."""
+_CONTINUATION: Final = re.compile(
+    r"Your claude\.ai usage (?:limit has reset|is available again)\b.{0,60} Continue the task you were"
+)
+"""The prompt that Claude Code 2.1.332 gives itself up to two minutes after a usage limit has reset."""
 _SYNTHETIC: Final = "<synthetic>"
 """The model in messages that the client itself inserts after an interrupted turn."""
 
@@ -88,7 +99,11 @@ def translate_hook(event: Event) -> tuple[ClientEvent, ...]:
     """Return the client events in the hook ``event``, none if nothing in it is recorded."""
     name, call = text_of(event, "hook_event_name"), text_of(event, "tool_use_id")
     if name == "UserPromptSubmit":
-        return (PromptSubmitted(text_of(event, "prompt"), key=_key("prompt", text_of(event, "prompt_id"))),)
+        prompt = text_of(event, "prompt")
+        woken = _WOKEN.fullmatch(prompt)
+        return (
+            PromptSubmitted(woken[1] if woken else prompt, key=_key("prompt", text_of(event, "prompt_id"))),
+        )
     if name == "MessageDisplay":
         return (TextStreamed(text_of(event, "delta")),)
     if name == "PreToolUse" and call:
@@ -225,6 +240,10 @@ def replace_texts(event: Event, texts: Sequence[NewText]) -> Mapping[str, Json]:
     return {**object_of(event, "tool_input"), "content": new.text}
 
 
+def _is_continuation(event: Event) -> bool:
+    return _CONTINUATION.match(text_of(event, "prompt")) is not None
+
+
 def find_transcript(event: Event) -> str:
     """Return the path of the transcript of the session or subagent of ``event``, empty if there is none."""
     own, path, subagent = (
@@ -240,7 +259,7 @@ def _resume_turn(text: str) -> HookAnswer:
 
 
 def _entry_fields(event: str, is_strict: bool) -> Mapping[str, Json]:
-    if event == STOP:
+    if event in (STOP, STOP_FAILURE):
         # The hook waits while the client is idle, and starts a turn when something arrives for the agent.
         return {"asyncRewake": True}
     return {"onFailure": "block"} if is_strict and event in HOLDING else {}
@@ -330,7 +349,7 @@ ADAPTER: Final = ClientAdapter(
             "SubagentStart": TIMEOUT_SECONDS,
             "SubagentStop": TIMEOUT_SECONDS,
             "Stop": _DAY,
-            STOP_FAILURE: TIMEOUT_SECONDS,
+            STOP_FAILURE: _DAY,
             "SessionEnd": TIMEOUT_SECONDS,
         },
         entry_fields=_entry_fields,
@@ -339,7 +358,7 @@ ADAPTER: Final = ClientAdapter(
         translate_line=translate_line,
         find_transcript=find_transcript,
         resume_turn=_resume_turn,
-        needs_status=(STOP,),
+        needs_status=(STOP, STOP_FAILURE),
         waits_when_idle=True,
         takes_arguments=True,
         describe_use=describe_use,
@@ -347,6 +366,7 @@ ADAPTER: Final = ClientAdapter(
         replace_texts=replace_texts,
         merges_texts=False,
         reports_limits=True,
+        continues_after_limit=_is_continuation,
         tried="2.1.332",
         untried=("parked",),
         plugin=PluginSupport(

@@ -40,7 +40,7 @@ from watchroom.agents.clients.events import (
     TurnFailed,
     UsageAdded,
 )
-from watchroom.agents.clients.hook_answers import block
+from watchroom.agents.clients.hook_answers import block, without_bare_allowance
 from watchroom.agents.clients.json_fields import amount_of, count_of, dump, object_of, text_of
 from watchroom.agents.clients.patch_calls import list_patch_writes, replace_patch_texts
 from watchroom.features.budgets.rows import UsageTotal
@@ -206,6 +206,8 @@ ADAPTER: Final = ClientAdapter(
         translate_line=translate_line,
         find_transcript=find_transcript,
         resume_turn=block,
+        # Codex 0.171.0 reports such an allowance as a failed hook, and decides itself.
+        write_answer=without_bare_allowance,
         describe_use=describe_use,
         describe_result=describe_result,
         replace_texts=_replace_texts,
@@ -232,5 +234,7 @@ ADAPTER: Final = ClientAdapter(
         ("exec", "-c", 'sandbox_mode="workspace-write"'),
         # Without a folder, Codex asks whether to work in that of the session.
         fork=("fork", "-C", ".", SESSION_WORD),
+        # Codex keeps one trusted text of a hook that its options give: another text turns it off everywhere.
+        trusts_texts=True,
     ),
 )

@@ -82,6 +82,19 @@ def replace_arguments(
     return answer._replace(said={**(answer.said or {}), "hookSpecificOutput": own})
 
 
+def without_bare_allowance(event: Mapping[str, Json], answer: HookAnswer) -> HookAnswer:
+    """Return ``answer`` to ``event`` without an allowance that replaces no arguments."""
+    own = _specific_of(answer)
+    is_bare = own.get("permissionDecision") == "allow" and "updatedInput" not in own
+    if event.get("hook_event_name") != BEFORE or not is_bare:
+        return answer
+    kept = {name: value for name, value in own.items() if not name.startswith("permissionDecision")}
+    said = {**(answer.said or {}), "hookSpecificOutput": kept}
+    if kept.keys() <= {"hookEventName"}:
+        del said["hookSpecificOutput"]
+    return answer._replace(said=said or None)
+
+
 def changed_arguments(answer: HookAnswer) -> Mapping[str, Json] | None:
     """Return the arguments with which ``answer`` replaces the call's arguments, None if it keeps them."""
     own = _specific_of(answer)

@@ -20,6 +20,7 @@ from watchroom.agents.clients.configuration import (
     AttachedAs,
     HookProgram,
     build_entries,
+    format_mark,
 )
 
 FOLDER: Final = "clients"
@@ -55,11 +56,12 @@ def build_launch(
     - ``hook``: the programs that run its hooks
     - ``runtime``: the runtime folder
     - ``given``, ``environment``: the person's arguments and environment
-    - ``agents``: it works as one of these agents, default: as an agent named by the service
+    - ``agents``: it works as one of these agents, default: as an agent named by the service. If ``support``
+      has ``trusts_texts``, the agent must be reserved (`AgentClaims.reserve`)
 
     Raises ValueError with an argument or variable that would turn the hooks off.
     """
-    entries = build_entries(name, hook, AttachedAs(root, (*agents,)))
+    entries = build_entries(name, hook, AttachedAs(root, () if support.trusts_texts else (*agents,)))
     files: dict[str, str] = {}
 
     def keep(text: str, suffix: str) -> str:
@@ -67,7 +69,9 @@ def build_launch(
         files[path] = text
         return path
 
-    parts = LaunchParts({SERVER: entries.server}, {AGENT_VARIABLE: entries.mark}, entries.hooks, keep)
+    parts = LaunchParts(
+        {SERVER: entries.server}, {AGENT_VARIABLE: format_mark(agents, name)}, entries.hooks, keep
+    )
     words = support.describe(parts, given, environment)
     return Launch(words.arguments, words.environment, files)
 
