@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from watchroom.agents.clients.acp_registry import AgentStart, RegistryAgent, list_starts, platform_name
 from watchroom.agents.clients.acp_registry_files import IndexNotFetched, KeptIndex, fetch_index, read_index
 from watchroom.agents.clients.adapter import AcpSupport, ClientAdapter
-from watchroom.agents.clients.plugins import client_plugins, find_client
+from watchroom.agents.clients.package_clients import client_plugins, find_client
 from watchroom.agents.clients.registry import ADAPTERS
 from watchroom.agents.clients.supervision import (
     ASPECTS,

@@ -8,7 +8,7 @@ import sys
 from watchroom.agents.clients.acp_registry import choose_start
 from watchroom.agents.clients.acp_registry_files import allow, is_allowed, read_index
 from watchroom.agents.clients.adapter import AcpSupport
-from watchroom.agents.clients.plugins import find_client
+from watchroom.agents.clients.package_clients import find_client
 from watchroom.features.policy.shown_commands import quote_command
 from watchroom.texts import Catalogue
 from watchroom_tui.presentation.usage import WrongUsage

@@ -9,7 +9,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TextIO
 
-from watchroom.agents.clients.plugins import find_client
+from watchroom.agents.clients.package_clients import find_client
 from watchroom.agents.clients.registry import ACP_CLIENTS
 from watchroom.features.sessions.limits import RateLimit
 from watchroom.kernel.journal import is_server_address, without_password
