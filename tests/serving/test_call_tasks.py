@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +20,7 @@ from mcp.types import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING
 from people.conftest import close
 from pydantic import TypeAdapter
 from runtime.scripted import until
+from service_process import service_pid
 from serving.clients import over_http, over_stdio, serving, within
 from serving.test_budgets import use_up_budget
 from serving.test_tool_approvals import ERAS, WRITE, requests_of, saying, written
@@ -271,6 +274,29 @@ async def test_a_restarted_service_knows_the_task(workspace: Workspace) -> None:
             assert await state(client, task) == "completed"
         assert written(again) == 1
         assert again.verify() == []
+
+
+@pytest.mark.sqlite("The server of stdio opens the folder.")
+async def test_a_service_that_is_killed_between_two_polls_makes_the_call_once(workspace: Workspace) -> None:
+    root = Path(workspace.root)
+    async with over_stdio(root, "alice", "--ask", "collab_write", client=POLLING) as client:
+        task = await begun(client)
+        assert await state(client, task) == "working"
+        await kill_service()
+        answers(workspace, approved=True)
+        assert written(workspace) == 0
+        assert await state(client, task) == "completed"
+        await kill_service()
+        assert await state(client, task) == "completed"
+    assert written(workspace) == 1
+    assert workspace.verify() == []
+
+
+async def kill_service() -> None:
+    """Kill the service. The relay of the client starts another one."""
+    killed = service_pid()
+    os.kill(killed, signal.SIGKILL)
+    await until(lambda: not Path(f"/proc/{killed}").exists() or service_pid() != killed)
 
 
 async def test_the_clients_person_answers(workspace: Workspace, alice: Toolbox) -> None:
