@@ -1,4 +1,4 @@
-"""`Sights`: the versions of shared files, boards and documents that agents have seen. In memory, no I/O."""
+"""`SeenVersions`: the versions of files, boards and documents that agents have seen. In memory, no I/O."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_AGENTS: Final = 200
 PathKey: TypeAlias = tuple[Zone, str]
 
 
-class Sight(NamedTuple):
+class SeenVersion(NamedTuple):
     """What an agent knows of a path.
 
     - ``seen``: the newest version that it read or wrote.
@@ -35,12 +35,12 @@ class Sight(NamedTuple):
         return max(self)
 
 
-class Sights:
+class SeenVersions:
     """What agents know of paths. The rows of agents determine it. May be used from any thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._agents: OrderedDict[str, OrderedDict[PathKey, Sight]] = OrderedDict()
+        self._agents: OrderedDict[str, OrderedDict[PathKey, SeenVersion]] = OrderedDict()
         self._loaded: set[str] = set()
 
     def record(self, row: Row) -> None:
@@ -70,7 +70,7 @@ class Sights:
             paths = self._paths_of(actor)
             known = paths.pop(key, None)
             if known is None:
-                paths[key] = Sight(version)
+                paths[key] = SeenVersion(version)
             elif after is None or known.known == after:
                 paths[key] = known._replace(seen=max(known.seen, version))
             else:
@@ -102,7 +102,7 @@ class Sights:
         with self._lock:
             return [*self._agents.get(agent, ())]
 
-    def find(self, agent: str, key: PathKey) -> Sight | None:
+    def find(self, agent: str, key: PathKey) -> SeenVersion | None:
         """Return what ``agent`` knows of the path ``key``, None if it has not seen the path."""
         with self._lock:
             return self._find(agent, key)
@@ -116,11 +116,11 @@ class Sights:
             self._agents[agent][key] = known._replace(notified=version)
             return True
 
-    def _find(self, agent: str, key: PathKey) -> Sight | None:
+    def _find(self, agent: str, key: PathKey) -> SeenVersion | None:
         paths = self._agents.get(agent)
         return None if paths is None else paths.get(key)
 
-    def _paths_of(self, agent: str) -> OrderedDict[PathKey, Sight]:
+    def _paths_of(self, agent: str) -> OrderedDict[PathKey, SeenVersion]:
         paths = self._agents.setdefault(agent, OrderedDict())
         self._agents.move_to_end(agent)
         if len(self._agents) > _MAX_AGENTS:
