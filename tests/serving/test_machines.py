@@ -22,6 +22,7 @@ from watchroom.serving.machines.address import AddressProblem, parse_machine
 from watchroom.serving.machines.connection import SILENCE_SECONDS
 from watchroom.serving.machines.messages import (
     ANSWER_SECONDS,
+    MAX_ANSWER,
     MAX_LINE,
     PROTOCOL,
     Answer,
@@ -192,6 +193,18 @@ def test_a_need_is_marked_as_seen(ssh: Ssh, root: Path, workspace: Workspace) ->
         assert need.answers == ("seen",)
         found.machines.answer("lab", need, "seen")
         found.until(lambda: found.fates == ["accepted"] and not found.view.needs, "seen")
+
+
+def test_an_answer_that_is_too_long_is_not_sent(ssh: Ssh, root: Path, workspace: Workspace) -> None:
+    number = ask(workspace, Request("prompt", "Which month?"))
+    with near(machine_at(root)) as found:
+        need = found.need()
+        for text in ("x" * (MAX_ANSWER + 1), "\ud800"):
+            found.machines.answer("lab", need, "reply", text)
+        found.until(lambda: found.fates == ["refused", "refused"], "refused here")
+        found.machines.answer("lab", need, "reply", "May")
+        found.until(lambda: found.fates[2:] == ["accepted"], "accepted")
+    assert state_of(workspace, number) == "answered"
 
 
 def test_an_answered_request_is_refused_with_the_reason(ssh: Ssh, root: Path, workspace: Workspace) -> None:
