@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from calls import ok
 from machine_links import PLAN, PROGRAM, Ssh, ask, machine_at, near, ssh
+from people.conftest import close
 from watchroom import Workspace
 from watchroom.features.requests.rows import Option, Request, RequestState, request_state
 from watchroom.features.requests.service import find_request_end
@@ -243,6 +244,16 @@ def test_what_has_changed_since_it_was_shown_is_not_approved(
         found.machines.answer("lab", found.view.needs[0], "approve")
         found.until(lambda: len(found.fates) == 2, "its fate")
     assert state_of(workspace, number) == "answered"
+
+
+def test_a_closed_workspace_takes_no_unsigned_answer(ssh: Ssh, root: Path, workspace: Workspace) -> None:
+    close(workspace)
+    number = ask(workspace)
+    with near(machine_at(root)) as found:
+        found.machines.answer("lab", found.need(), "approve")
+        found.until(lambda: found.fates == ["refused"], "refused")
+        assert "sign" in found.outcomes[0].message
+    assert state_of(workspace, number) == "open"
 
 
 def test_a_long_request_cannot_be_approved_from_here(ssh: Ssh, root: Path, workspace: Workspace) -> None:
