@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from calls import ok
 from machine_links import PLAN, PROGRAM, Ssh, ask, machine_at, near, ssh
+from people.conftest import close
 from watchroom import Workspace
 from watchroom.features.requests.rows import Option, Request, RequestState, request_state
 from watchroom.features.requests.service import find_request_end
@@ -22,6 +23,7 @@ from watchroom.serving.machines.address import AddressProblem, parse_machine
 from watchroom.serving.machines.connection import SILENCE_SECONDS
 from watchroom.serving.machines.messages import (
     ANSWER_SECONDS,
+    MAX_ANSWER,
     MAX_LINE,
     PROTOCOL,
     Answer,
@@ -194,6 +196,18 @@ def test_a_need_is_marked_as_seen(ssh: Ssh, root: Path, workspace: Workspace) ->
         found.until(lambda: found.fates == ["accepted"] and not found.view.needs, "seen")
 
 
+def test_an_answer_that_is_too_long_is_not_sent(ssh: Ssh, root: Path, workspace: Workspace) -> None:
+    number = ask(workspace, Request("prompt", "Which month?"))
+    with near(machine_at(root)) as found:
+        need = found.need()
+        for text in ("x" * (MAX_ANSWER + 1), "\ud800"):
+            found.machines.answer("lab", need, "reply", text)
+        found.until(lambda: found.fates == ["refused", "refused"], "refused here")
+        found.machines.answer("lab", need, "reply", "May")
+        found.until(lambda: found.fates[2:] == ["accepted"], "accepted")
+    assert state_of(workspace, number) == "answered"
+
+
 def test_an_answered_request_is_refused_with_the_reason(ssh: Ssh, root: Path, workspace: Workspace) -> None:
     number = ask(workspace)
     with near(machine_at(root)) as found:
@@ -230,6 +244,16 @@ def test_what_has_changed_since_it_was_shown_is_not_approved(
         found.machines.answer("lab", found.view.needs[0], "approve")
         found.until(lambda: len(found.fates) == 2, "its fate")
     assert state_of(workspace, number) == "answered"
+
+
+def test_a_closed_workspace_takes_no_unsigned_answer(ssh: Ssh, root: Path, workspace: Workspace) -> None:
+    close(workspace)
+    number = ask(workspace)
+    with near(machine_at(root)) as found:
+        found.machines.answer("lab", found.need(), "approve")
+        found.until(lambda: found.fates == ["refused"], "refused")
+        assert "sign" in found.outcomes[0].message
+    assert state_of(workspace, number) == "open"
 
 
 def test_a_long_request_cannot_be_approved_from_here(ssh: Ssh, root: Path, workspace: Workspace) -> None:

@@ -145,9 +145,18 @@ async def test_a_frozen_machine_is_reported_and_its_agents_are_unknown(
         await user.is_told("machine attic: no connection since")
         await user.is_told("attic/alice: the answer did not arrive")
         assert answers(attic) == []
+        await user.until(lambda: not user.app.machines[0].sent, "no answer under way")
         await user.press("a")
         await user.is_told("attic/alice: answer accepted")
     assert len(answers(attic)) == 1
+
+
+async def test_a_stop_says_that_other_machines_go_on(
+    ssh: Ssh, workspace: Workspace, attic: Workspace
+) -> None:
+    async with dashboard(workspace, attic) as user:
+        await user.press("ctrl+x")
+        await user.is_told("Agents on other machines go on: attic.")
 
 
 async def test_viewers_answer_nothing(ssh: Ssh, workspace: Workspace, attic: Workspace) -> None:

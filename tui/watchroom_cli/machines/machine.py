@@ -6,7 +6,7 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from queue import Empty, Queue
 from time import monotonic
 from typing import TYPE_CHECKING, Final
@@ -273,9 +273,8 @@ def _serve(args: Namespace, texts: Catalogue) -> int:
 
     person = check_human_name(args.person or name_of_this_person())
     root = workspace_of(args.name)
-    with ExitStack() as stack:
-        journal = stack.enter_context(closing(open_journal(root)))
-        answers = stack.enter_context(closing(PersonAnswers(root, person, args.language)))
+    with closing(open_journal(root)) as journal:
+        answers = PersonAnswers(root, journal, person, args.language)
         hello = Hello(protocol=PROTOCOL, version=__version__, place=display_name(root)[:200])
         maker = SummaryMaker(journal, load_texts(args.language))
         FarEnd(journal, hello, maker, answers, Channel(0, 1)).run()

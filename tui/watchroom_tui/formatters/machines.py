@@ -52,6 +52,11 @@ class RemoteAgent(NamedTuple):
     agent: FarAgent | None
 
     @property
+    def is_broken(self) -> bool:
+        """Whether this is a machine without a connection."""
+        return self.agent is None and self.view.state in ("lost", "refused")
+
+    @property
     def identity(self) -> tuple[str, str, str]:
         return "machine", self.view.name, self.agent.id if self.agent is not None else ""
 
@@ -85,14 +90,21 @@ def machine_text(view: MachineView, own_version: str, texts: Catalogue) -> str:
     return texts("machine.named", name=sanitize(view.name), what=connection_text(view, own_version, texts))
 
 
-def connection_text(view: MachineView, own_version: str, texts: Catalogue) -> str:
-    """Return the state of the connection. ``own_version``: of Watchroom here."""
+def connection_text(
+    view: MachineView, own_version: str, texts: Catalogue, *, with_reason: bool = True
+) -> str:
+    """Return the state of the connection.
+
+    - ``own_version``: of Watchroom here.
+    - ``with_reason``: whether to name the reason of a lost connection.
+    """
     since, version = local_clock(view.since), sanitize(view.version)
     if view.state == "refused":
         return texts("machine.refused", there=version, here=own_version)
     if view.state == "lost":
         line = texts("machine.lost", time=since)
-        return texts("machine.because", what=line, reason=shorten(view.reason)) if view.reason else line
+        is_named = with_reason and view.reason
+        return texts("machine.because", what=line, reason=shorten(view.reason)) if is_named else line
     if view.state == "connecting":
         return texts("machine.connecting")
     line = texts("machine.connected", place=sanitize(view.place), time=since)

@@ -60,7 +60,12 @@ class AgentStop:
             if answer is not None:
                 app.show_message(app.texts("stop.resume_done", agents=_join_names(_notified_agents(answer))))
         else:
-            app.show_message(app.texts("stop.nobody"))
+            app.show_message(app.texts("stop.nobody") + self._others())
+
+    def _others(self) -> str:
+        """Return a sentence about agents on other machines, which go on. Empty if there are none."""
+        machines = [each.name for each in self._app.machines if each.agents]
+        return self._app.texts("stop.others", machines=_join_names(machines)) if machines else ""
 
     def _find_doubted(self) -> Sequence[str]:
         """Return the agents with an ended session and a client that may still run."""
@@ -91,6 +96,8 @@ class AgentStop:
         or the call fails. Show the reason for a failure."""
         app, texts = self._app, self._app.texts
         question = texts(f"stop.{verb}_question", count=len(agents), agents=_join_names(agents))
+        if verb == "stop":
+            question += self._others()
         if not await app.push_screen_wait(ConfirmDialog(texts(f"stop.{verb}_title"), question)):
             return None
         answer = await app.act(tool, arguments)

@@ -36,6 +36,8 @@ from watchroom_tui.widgets.item_list import ItemList
 
 BUDGETS_FROM: Final = 110
 """Minimum number of columns to show the amount of a budget in words."""
+REASONS_FROM: Final = 96
+"""Minimum number of columns to show why a connection is lost."""
 NEXT_FROM: Final = 150
 """Minimum number of columns to show whether a budget holds calls."""
 
@@ -71,7 +73,8 @@ class AgentList(ItemList[AgentView | RemoteAgent]):
         return None if isinstance(item, RemoteAgent) else item
 
     def show_team(self, model: Model, remote: Sequence[RemoteAgent] = ()) -> None:
-        """Show the agents of the model, then agents of other machines."""
+        """Show the agents of the model, then agents of other machines. Machines without a connection come
+        first."""
         if model.tasks is not self._tasks:
             self._tasks, self._ended = model.tasks, ended_agents(model.tasks)
         self._resumes = resume_commands(model)
@@ -79,7 +82,9 @@ class AgentList(ItemList[AgentView | RemoteAgent]):
         # Most used first, because an agent's fullest budget counts.
         used = [use for use in model.budgets if use.budget.scope == "agent"]
         self._budgets = {use.budget.name: use for use in reversed(used)}
-        self.show((*model.agents, *remote) if remote else model.agents)
+        broken = [each for each in remote if each.is_broken]
+        others = [each for each in remote if not each.is_broken]
+        self.show([*broken, *model.agents, *others] if remote else model.agents)
 
     def item_key(self, item: AgentView | RemoteAgent) -> Hashable:
         return item.identity if isinstance(item, RemoteAgent) else item.agent.id
@@ -117,7 +122,9 @@ class AgentList(ItemList[AgentView | RemoteAgent]):
         if agent is None:
             style = "dim" if view.state in ("connecting", "connected") else "warning"
             mark = Span("⇄", style)
-            said = connection_text(view, dashboard_of(self).version, texts)
+            # Otherwise the time would not fit.
+            with_reason = self.content_area.width >= REASONS_FROM
+            said = connection_text(view, dashboard_of(self).version, texts, with_reason=with_reason)
             left_out = left_out_text(view, texts)
             line = [Span(said, style), *([Span(f"  {left_out}", "dim")] if left_out else [])]
             return ([Span(" "), mark], [Span(sanitize(view.name), "strong")], (), line, (), (), (), ())

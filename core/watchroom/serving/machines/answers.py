@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from contextlib import ExitStack
 from hashlib import sha256
 from typing import Final
 
 from watchroom.agents.clients.processes import find_parent_agent
-from watchroom.errors import AgentCannotAnswer, JournalDamaged, RequestNotFound, WatchroomError
+from watchroom.errors import AgentCannotAnswer, JournalDamaged, JournalError, RequestNotFound, WatchroomError
 from watchroom.features.calls.reads import RequestDetails, find_request, read_request
 from watchroom.kernel.journal import Journal
 from watchroom.model import ANSWER, HUMAN_PREFIX, SEEN, Json
 from watchroom.serving.machines.messages import Answer, Check, Result
-from watchroom.texts import Catalogue, Language, catalogue
+from watchroom.texts import Language, catalogue
 from watchroom.workspace import Workspace
 
 _MAX_MESSAGE: Final = 2000
@@ -30,26 +29,25 @@ def checksum_of(details: RequestDetails) -> str:
 
 
 class PersonAnswers:
-    """The answers of ``person`` in the workspace at ``root``. The workspace is opened at the first answer.
+    """The answers of ``person`` in the workspace at ``root``, whose rows are in ``journal``.
 
     ``language``: of the messages. Not thread-safe.
     """
 
-    def __init__(self, root: str, person: str, language: Language) -> None:
+    def __init__(self, root: str, journal: Journal, person: str, language: Language) -> None:
         self._root = root
+        self._journal = journal
         self._person = person
         self._language: Language = language
-        self._stack = ExitStack()
-        self._opened: Workspace | None = None
-
-    def close(self) -> None:
-        """Close the workspace."""
-        self._stack.close()
 
     def answer(self, given: Answer) -> Result:
         """Carry out an answer, at most once for each key. Return what became of it."""
         try:
-            return self._earlier(given.key) or self._answer(given)
+            earlier = self._earlier(given.key)
+            if earlier is not None:
+                return earlier
+            with Workspace.open(self._root, create=False, scan=False) as workspace:
+                return self._answer(workspace, given)
         except WatchroomError as error:
             return _refused(given.key, error.report(self._language))
         except OSError as error:
@@ -60,25 +58,15 @@ class PersonAnswers:
         now."""
         try:
             earlier = self._earlier(asked.key)
-            if earlier is not None or self._workspace.journal.now() <= asked.until:
+            if earlier is not None or self._journal.now() <= asked.until:
                 return earlier
-        except (WatchroomError, OSError):
+        except JournalError:
             return None
         return Result(key=asked.key, state="absent")
 
-    @property
-    def _workspace(self) -> Workspace:
-        if self._opened is None:
-            self._opened = self._stack.enter_context(Workspace.open(self._root, create=False, scan=False))
-        return self._opened
-
-    @property
-    def _texts(self) -> Catalogue:
-        return catalogue(self._language)
-
     def _earlier(self, key: str) -> Result | None:
         """Return the result of the answer ``key`` according to the journal, None if it has none."""
-        rows = self._workspace.journal.rows_of_call(HUMAN_PREFIX + self._person, key)
+        rows = self._journal.rows_of_call(HUMAN_PREFIX + self._person, key)
         row = next((each for each in rows if each.tool in (ANSWER, SEEN)), None)
         if row is None:
             return None
@@ -86,15 +74,15 @@ class PersonAnswers:
             return Result(key=key, state="accepted", message=str(row.detail.get("outcome", "")))
         return _refused(key, row.error)
 
-    def _answer(self, given: Answer) -> Result:
-        workspace = self._workspace
+    def _answer(self, workspace: Workspace, given: Answer) -> Result:
+        texts = catalogue(self._language)
         # The connection may have been interrupted for longer than the person was told to wait.
         if workspace.journal.now() > given.until:
-            return _refused(given.key, self._texts("machines.late"))
+            return _refused(given.key, texts("machines.late"))
         if given.decision != "seen":
             details = _read(workspace.journal, given.row)
             if details.asked.ended is None and checksum_of(details) != given.shown:
-                return _refused(given.key, self._texts("machines.changed"))
+                return _refused(given.key, texts("machines.changed"))
         tool, arguments = _call(given)
         tools = workspace.tools_for_human(self._person, language=self._language)
         if agent := find_parent_agent(workspace.root, os.environ):

@@ -7,6 +7,7 @@ person can then answer again.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import time
@@ -19,6 +20,8 @@ from dataclasses import dataclass, replace
 from threading import Thread
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, TypeAlias
+
+from pydantic import ValidationError
 
 from watchroom.serving.machines.address import Machine
 from watchroom.serving.machines.messages import (
@@ -60,6 +63,7 @@ _MAX_ERRORS: Final = 4096
 """Bytes of ssh's standard error that are kept."""
 _MAX_REASON: Final = 300
 _SECOND: Final = 1_000_000_000
+_log = logging.getLogger("watchroom")
 
 MachineState: TypeAlias = Literal["connecting", "connected", "lost", "refused"]
 """The state of a connection.
@@ -251,6 +255,9 @@ class _Link:
             except _OtherProtocol:
                 self._lose("refused", "")
                 delay = _REFUSED_SECONDS
+            except Exception as error:  # noqa: BLE001  # a defect must not leave a state that looks alive
+                _log.exception("the connection to %s failed", self.view.name)
+                self._lose("lost", str(error))
             await asyncio.sleep(delay)
             delay = min(2 * delay, longest)
 
@@ -263,9 +270,8 @@ class _Link:
         key = uuid.uuid4().hex
         # The other machine's clock can be anything.
         until = min(_MAX_TIME, max(0, time.time_ns() + self.view.ahead + int(ANSWER_SECONDS * _SECOND)))
-        self._sent[key] = _Sent(need, until, time.monotonic())
-        self._write(
-            Answer(
+        try:
+            answer = Answer(
                 key=key,
                 row=need.row,
                 shown=need.shown,
@@ -274,7 +280,12 @@ class _Link:
                 values=values,
                 until=until,
             )
-        )
+        except ValidationError as error:
+            # The text is too long, or no text at all.
+            self._on_outcome(Outcome(self.view.name, need, "refused", error.errors()[0]["msg"]))
+            return
+        self._sent[key] = _Sent(need, until, time.monotonic())
+        self._write(answer)
         self._show()
 
     async def _connect(self) -> None:
