@@ -159,7 +159,11 @@ def find_transcript(event: Event) -> str:
 
 def _describe_launch(parts: LaunchParts, given: Sequence[str], environment: Mapping[str, str]) -> LaunchWords:
     """Return the command line that starts Codex. Its settings are separate words, as TOML."""
-    settings = [(f"mcp_servers.{name}", each) for name, each in parts.servers.items()]
+    # Codex gives a server few variables. Without this one, the server could find another service.
+    servers: dict[str, Json] = {
+        name: {**object_of(parts.servers, name), "env_vars": ["XDG_RUNTIME_DIR"]} for name in parts.servers
+    }
+    settings = [(f"mcp_servers.{name}", each) for name, each in servers.items()]
     settings += [(f"shell_environment_policy.set.{name}", each) for name, each in parts.environment.items()]
     settings += [(f"hooks.{event}", groups) for event, groups in parts.hooks.items()]
     words = [word for name, value in settings for word in ("-c", f"{name}={_toml(value)}")]
