@@ -353,7 +353,6 @@ ADAPTER: Final = ClientAdapter(
         reports_limits=True,
         continues_after_limit=_is_continuation,
         tried="2.1.332",
-        untried=("parked",),
     ),
     LaunchSupport(
         "claude",

@@ -214,7 +214,6 @@ ADAPTER: Final = ClientAdapter(
         allows_changes=True,
         reports_limits=True,
         tried="0.171.0",
-        untried=("parked",),
     ),
     LaunchSupport(
         "codex",
