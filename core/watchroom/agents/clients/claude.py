@@ -368,7 +368,6 @@ ADAPTER: Final = ClientAdapter(
         reports_limits=True,
         continues_after_limit=_is_continuation,
         tried="2.1.332",
-        untried=("parked",),
         plugin=PluginSupport(
             ".claude-plugin/plugin.json",
             "CLAUDE_PLUGIN_ROOT",

@@ -162,7 +162,11 @@ def find_transcript(event: Event) -> str:
 
 def _describe_launch(parts: LaunchParts, given: Sequence[str], environment: Mapping[str, str]) -> LaunchWords:
     """Return the command line that starts Codex. Its settings are separate words, as TOML."""
-    settings = [(f"mcp_servers.{name}", each) for name, each in parts.servers.items()]
+    # Codex gives a server few variables. Without this one, the server could find another service.
+    servers: dict[str, Json] = {
+        name: {**object_of(parts.servers, name), "env_vars": ["XDG_RUNTIME_DIR"]} for name in parts.servers
+    }
+    settings = [(f"mcp_servers.{name}", each) for name, each in servers.items()]
     settings += [(f"shell_environment_policy.set.{name}", each) for name, each in parts.environment.items()]
     settings += [(f"hooks.{event}", groups) for event, groups in parts.hooks.items()]
     # The plugin would report each event a second time.
@@ -215,7 +219,6 @@ ADAPTER: Final = ClientAdapter(
         allows_changes=True,
         reports_limits=True,
         tried="0.171.0",
-        untried=("parked",),
         plugin=PluginSupport(
             ".codex-plugin/plugin.json",
             "PLUGIN_ROOT",
