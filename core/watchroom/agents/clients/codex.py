@@ -13,7 +13,6 @@ from typing import Final
 from watchroom.agents.clients.adapter import (
     COMMON_EVENTS,
     PLUGIN,
-    PLUGIN_SWITCH,
     SESSION_WORD,
     TIMEOUT_SECONDS,
     AcpSupport,
@@ -214,12 +213,9 @@ ADAPTER: Final = ClientAdapter(
         reports_limits=True,
         tried="0.171.0",
         untried=("parked",),
-        plugin=PluginSupport(
-            ".codex-plugin/plugin.json",
-            "PLUGIN_ROOT",
-            # Without them, the server could reach another service than the hooks.
-            passes=("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "CODEX_HOME", PLUGIN_SWITCH),
-        ),
+        # Without them, the server could reach another service than the hooks.
+        passes=("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "CODEX_HOME"),
+        plugin=PluginSupport(".codex-plugin/plugin.json", "PLUGIN_ROOT"),
     ),
     LaunchSupport(
         "codex",

@@ -76,14 +76,15 @@ def build_plugin(version: str, texts: Sequence[tuple[Language, Catalogue]]) -> d
         files |= {
             support.manifest: _as_json(parts),
             hooks: _as_json({"hooks": _hooks(client, support)}),
-            servers: _as_json({"mcpServers": {SERVER: _server(client, support)}}),
+            servers: _as_json({"mcpServers": {SERVER: _server(client)}}),
         }
     return files
 
 
-def _server(client: str, support: PluginSupport) -> Json:
+def _server(client: str) -> Json:
     server: dict[str, Json] = {"command": "watchroom", "args": ["plugin", "--serve", client]}
-    return {**server, "env_vars": [*support.passes]} if support.passes else server
+    passes = hooks_of(client).passes
+    return {**server, "env_vars": [*passes, PLUGIN_SWITCH]} if passes else server
 
 
 def _hooks(client: str, support: PluginSupport) -> Json:
