@@ -11,8 +11,8 @@ import os
 import signal
 import time
 import uuid
-from asyncio import StreamReader, StreamWriter
-from asyncio.subprocess import PIPE, Process
+from asyncio import StreamReader, StreamWriter, SubprocessTransport, WriteTransport
+from asyncio.subprocess import PIPE, Process, SubprocessStreamProtocol
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -25,6 +25,7 @@ from watchroom.serving.machines.messages import (
     ANSWER_SECONDS,
     BEAT_SECONDS,
     MAX_LINE,
+    MAX_TIME,
     PROTOCOL,
     Answer,
     BadLineError,
@@ -47,6 +48,8 @@ CONNECT_SECONDS: Final = 30.0
 """Seconds for ssh to connect, and for the program there to start."""
 _RETRY_SECONDS: Final = (1.0, 30.0)
 """The first and the longest pause between two attempts to connect."""
+_PAUSE_SECONDS: Final = 0.05
+"""Seconds between two messages that are taken, because each can change the screen. A machine sends fewer."""
 _REFUSED_SECONDS: Final = 60.0
 """Seconds between two attempts with a machine that speaks another protocol."""
 _MAX_ERRORS: Final = 4096
@@ -246,27 +249,19 @@ class _Link:
             self._on_outcome(Outcome(self.view.name, need, "unknown" if is_pending else "unsent"))
             return
         key = uuid.uuid4().hex
-        until = time.time_ns() + self.view.ahead + int(ANSWER_SECONDS * _SECOND)
-        self._sent[key] = _Sent(need, until, time.monotonic())
-        self._write(
-            Answer(
-                key=key,
-                row=need.row,
-                shown=need.shown,
-                decision=decision,
-                text=text,
-                values=values,
-                until=until,
-            )
+        # The clock there can show any time.
+        until = min(time.time_ns() + self.view.ahead + int(ANSWER_SECONDS * _SECOND), MAX_TIME)
+        given = Answer(
+            key=key, row=need.row, shown=need.shown, decision=decision, text=text, values=values, until=until
         )
+        self._sent[key] = _Sent(need, until, time.monotonic())
+        self._write(given)
         self._show()
 
     async def _connect(self) -> None:
         """Connect, and follow the machine until the connection ends. Raises `_Lost`, `_OtherProtocol`."""
         try:
-            process = await asyncio.create_subprocess_exec(
-                *self._command, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=MAX_LINE, start_new_session=True
-            )
+            transport, process = await _start(self._command)
         except OSError as error:
             raise _Lost(f"ssh: {error.strerror or error}") from error
         errors = bytearray()
@@ -279,6 +274,7 @@ class _Link:
             beating = asyncio.create_task(self._beat())
             while True:
                 self._take(await self._read(process.stdout, SILENCE_SECONDS))
+                await asyncio.sleep(_PAUSE_SECONDS)
         except _Ended as ended:
             raise _Lost(await _describe_end(process, reading, errors)) from ended
         finally:
@@ -289,6 +285,7 @@ class _Link:
             with suppress(ProcessLookupError):
                 # With the programs through which ssh may connect.
                 os.killpg(process.pid, signal.SIGKILL)
+            _close_pipes(transport)
             await process.wait()
 
     async def _greet(self, process: Process) -> None:
@@ -384,6 +381,36 @@ class _Link:
         # Nothing waits for the other end to read: if it does not, the connection is lost in seconds.
         if self._writer is not None and not self._writer.is_closing():
             self._writer.write(dump_line(message))
+
+
+async def _start(command: Sequence[str]) -> tuple[SubprocessTransport, Process]:
+    """Start ``command``. Raises OSError."""
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.subprocess_exec(
+        lambda: SubprocessStreamProtocol(limit=MAX_LINE, loop=loop),
+        *command,
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        start_new_session=True,
+    )
+    return transport, Process(transport, protocol, loop)
+
+
+def _close_pipes(transport: SubprocessTransport) -> None:
+    """Close the pipes to a process that has ended.
+
+    asyncio waits for the end of each pipe. A pipe with unread data never ends, nor one that another process
+    has inherited.
+    """
+    for number in range(3):
+        pipe = transport.get_pipe_transport(number)
+        if pipe is None or pipe.is_closing():
+            continue
+        if isinstance(pipe, WriteTransport):
+            pipe.abort()
+        else:
+            pipe.close()
 
 
 async def _keep_errors(stream: StreamReader | None, kept: bytearray) -> None:
