@@ -67,6 +67,8 @@ def test_codex_gets_a_server_and_hooks(capsys: Captured, team: str, project: Pat
     server = read(project / ".codex/config.toml")["mcp_servers"]["watchroom"]
     assert server["args"][-6:] == ["mcp", team, "--agent", "alice", "--client", "codex"]
     assert len(commands_of(read(project / ".codex/hooks.json"), "PreToolUse")) == 1
+    # Codex gives a server only the variables that its entry names, but gives hooks all.
+    assert {"XDG_RUNTIME_DIR", "XDG_STATE_HOME"} <= {*server["env_vars"]}
 
 
 def test_what_is_there_stays_and_twice_is_once(capsys: Captured, team: str, project: Path) -> None:

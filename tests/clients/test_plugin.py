@@ -218,6 +218,51 @@ def test_attached_hooks_of_the_workspace_turn_it_off(
         assert "tools" in shell.serve(client, HELLO)[0]["result"]["capabilities"]
 
 
+def test_a_repository_runs_no_program_of_its_own(supervised: Repository, tmp_path: Path) -> None:
+    shell, made = Shell(tmp_path, supervised.folder), tmp_path / "made"
+    for name in ("watchroom", "curl", "grep", "head", "timeout", "id", "cat"):
+        program = supervised.folder / name
+        program.write_text(f"#!/bin/sh\ntouch {made}\n")
+        program.chmod(0o755)
+    path = shell.environment["PATH"]
+    shell.environment["PATH"] = f":.:bin::{path}:"
+    assert [*edits(shell, "claude", "two\n")] == [None] * 3
+    assert shell.called.read_text() != ""
+    shell.environment["PATH"] = "."
+    assert shell.hook("claude", "SessionStart") is not None
+    assert not made.exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["$(touch made)", "a'b", 'a"b', "a\nb", "`touch made`", "a\\_b", "-x", "数据", "a;b", "*"]
+)
+@pytest.mark.parametrize("client", VARIABLES)
+def test_any_name_of_a_folder_is_only_a_name(
+    client: str, name: str, tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = Repository(tmp_path / name)
+    repository.commit(a__txt="one\n")
+    Workspace.open(repository.root).close()
+    shell = Shell(tmp_path, repository.folder)
+    for event in ("SessionStart", "PreToolUse"):
+        assert shell.hook(client, event, tool_name="Read") is None
+    calls = shell.called.read_text()
+    assert str(repository.root) in calls
+    assert not [*tmp_path.rglob("made")]
+    (tmp_path / "home/.codex").mkdir(parents=True)
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "home/.codex"))
+    monkeypatch.chdir(repository.folder)
+    printed(capsys, "attach", client)
+    for event in ("SessionStart", "PreToolUse"):
+        shell.hook(client, event, tool_name="Read")
+    assert shell.called.read_text() == calls, "the hooks of attach report the events"
+
+
+def test_a_relative_folder_of_the_client_is_no_workspace(supervised: Repository, tmp_path: Path) -> None:
+    shell = Shell(tmp_path, supervised.folder)
+    assert shell.hook("claude", "SessionStart", {"CLAUDE_PROJECT_DIR": "sub"}) is None
+
+
 def test_a_variable_turns_it_off(supervised: Repository, tmp_path: Path) -> None:
     shell = Shell(tmp_path, supervised.folder)
     shell.environment["WATCHROOM_PLUGIN"] = "off"

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.sqlite("the commands get a folder")
 PROPOSAL = {"subject": "Use one harbour", "content": "It is cheaper."}
 TEXT = "# Use one harbour\n\nStatus: proposed\n\nIt is cheaper.\n"
 PATH = "decisions/0001.md"
+SILENT = "class Silent(Exception):\n    def __str__(self): raise self\n"
 
 
 @pytest.fixture
@@ -113,6 +114,9 @@ def test_the_files_stay_shared_files_without_the_package(installed: Installed, t
     [
         ("plans", "raise OSError('no disk')", "extra: OSError: no disk"),
         ("plans", "check = 5", "extra: int cannot be called"),
+        ("plans", "raise SystemExit(3)", "extra: SystemExit: 3"),
+        ("plans", SILENT + "raise Silent", "extra: Silent: ?"),
+        ("plans", "raise OSError('\\udc80')", "extra: OSError: \\udc80"),
     ],
 )
 def test_nothing_is_written_to_a_zone_whose_rule_is_unknown(
@@ -133,3 +137,64 @@ def test_no_zone_of_watchroom_is_replaced(installed: Installed, team: Path) -> N
     )
     assert done.returncode == OK
     assert write(installed, team, "private/a.md", "text\n")["error"] == "zone_refused"
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("raise KeyError('line')", "KeyError: 'line'"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
+        ("raise Silent", "Silent: ?"),
+        ("raise ValueError('\\udc80\\0')", "\\udc80\\x00"),
+        ("raise UnicodeError('No.')", "No."),
+    ],
+)
+def test_a_rule_that_fails_refuses_the_write(
+    installed: Installed, team: Path, code: str, reason: str
+) -> None:
+    rule = f"{SILENT}def check(write):\n    {code}\n"
+    installed.add_module("extra", rule, "watchroom.zones", {"plans": "extra:check"})
+    given = json.dumps({"filepath": "plans/a.md", "content": "text\n", "message": "m"})
+    refused = json.loads(installed.run("call", str(team), "bob", "collab_write", given).stdout)
+    assert refused["error"] == "zone_refused"
+    assert reason in refused["message"]
+    with Workspace.open(team) as workspace:
+        assert workspace.journal.head("collab", "plans/a.md") is None
+
+
+def test_no_package_replaces_the_rule_of_another(installed: Installed, team: Path) -> None:
+    installed.add_module(
+        "strict", "def check(write): raise ValueError('never')", "watchroom.zones", {"plans": "strict:check"}
+    )
+    installed.add_module("lax", "def check(write): pass", "watchroom.zones", {"plans": "lax:check"})
+    refused = write(installed, team, "plans/a.md", "text\n")
+    assert refused["error"] == "zone_refused"
+    assert "strict: an earlier plug-in has this name" in refused["message"]
+
+
+def test_a_package_without_a_name_stops_nothing(installed: Installed, team: Path) -> None:
+    for package in ("extra", "other"):
+        installed.add_module(
+            package, "def check(write): pass", "watchroom.zones", {package: f"{package}:check"}
+        )
+    (installed.folder / "extra-1.dist-info/METADATA").write_text("Metadata-Version: 2.1\n", "utf-8")
+    assert write(installed, team, "other/a.md", "text\n")["success"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "plans/",
+        "./plans/a.md",
+        "x/../plans/a.md",
+        "plans//a.md",
+        "/plans/a.md",
+        "plans\\a.md",
+        "pla\u200bns/a",
+    ],
+)
+def test_no_spelling_of_a_path_avoids_the_rule(installed: Installed, team: Path, path: str) -> None:
+    code = "def check(write): raise ValueError('never')"
+    installed.add_module("extra", code, "watchroom.zones", {"plans": "extra:check"})
+    assert write(installed, team, path, "text\n")["error"] == "invalid_path"

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 from calls import ok
-from machine_links import PLAN, PROGRAM, Ssh, ask, machine_at, near, ssh
+from machine_links import PLAN, PROGRAM, Near, Ssh, ask, machine_at, near, ssh
 from people.conftest import close
 from watchroom import Workspace
 from watchroom.features.requests.rows import Option, Request, RequestState, request_state
 from watchroom.features.requests.service import find_request_end
 from watchroom.model import ANSWER, Row
 from watchroom.platform import detect_platform
-from watchroom.serving.machines.address import AddressProblem, parse_machine
+from watchroom.serving.machines.address import AddressProblem, Machine, parse_machine
 from watchroom.serving.machines.connection import SILENCE_SECONDS
 from watchroom.serving.machines.messages import (
     ANSWER_SECONDS,
@@ -460,3 +460,60 @@ def test_a_line_without_end_ends_the_far_end(root: Path, workspace: Workspace) -
     far.send(dump_line(Hello(protocol=PROTOCOL, version="0")))
     far.send(b"x" * (MAX_LINE + 100_000))
     far.close()
+
+
+# -- hostile machines
+
+
+HELLO = '{"type": "hello", "protocol": 1, "version": "0", "place": "lab"}'
+FLOOD = """\
+echo '{hello}'
+line='{{"type": "summary", "time": 1, "agents": [], "needs": []}}'
+while echo "$line"; do :; done
+"""
+SURPLUS = """\
+echo '{hello}'
+echo '{{"type": "summary", "time": 1}}'
+sleep 1
+echo nonsense
+exec head -c 100000000 /dev/zero
+"""
+LEFT_OPEN = """\
+setsid sleep 20 &
+echo '{hello}'
+"""
+
+
+def hostile(ssh: Ssh, code: str) -> Machine:
+    """Let the far end be ``code``, a program of a shell."""
+    ssh.replace(code)
+    return parse_machine("lab", "ssh://lab/team", PROGRAM)
+
+
+@pytest.mark.parametrize("code", [FLOOD, SURPLUS, LEFT_OPEN])
+def test_a_hostile_machine_holds_up_no_attempt_and_no_end(ssh: Ssh, code: str) -> None:
+    found = Near([hostile(ssh, code.format(hello=HELLO))])
+    found.machines.start()
+    if code is not FLOOD:
+        found.until(lambda: len(ssh.processes) > 1, "another attempt", 20)
+    else:
+        found.until(lambda: found.view.is_connected, "connected")
+        reported = len(found.views)
+        time.sleep(1)
+        assert len(found.views) - reported < 50, "the dashboard draws each of them"
+    began = time.monotonic()
+    found.machines.close()
+    assert time.monotonic() - began < 5
+
+
+def test_an_answer_by_a_clock_far_ahead_is_sent(ssh: Ssh) -> None:
+    need = {"row": 1, "kind": "k", "party": "p", "matter": "m", "answers": ["approve"], "deadline": 1}
+    summary = json.dumps({"type": "summary", "time": 2**63 - 1, "needs": [need, need]})
+    code = f"echo '{HELLO}'\nwhile echo '{summary}'; do read -r line; sleep 0.3; done"
+    with near(hostile(ssh, code)) as found:
+        found.until(lambda: found.view.needs, "a need")
+        found.machines.answer("lab", found.view.needs[0], "approve")
+        found.until(lambda: found.fates == ["unknown"], "its fate", 20)
+        time.sleep(5)
+        assert found.view.is_connected
+        assert len(ssh.processes) == 1

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -20,7 +21,8 @@ from pydantic import TypeAdapter
 from runtime.scripted import until
 from serving.clients import over_http, over_stdio, serving
 from watchroom import Toolbox, Workspace
-from watchroom.serving.notifications import MAX_RESOURCES, MAX_STREAMS
+from watchroom.serving.notifications import MAX_RESOURCES, MAX_STREAMS, ChangeNotifier, ResourceWatch
+from watchroom.serving.resources import WorkspaceResources
 
 PLAN = "watchroom://collab/plan.md"
 
@@ -177,6 +179,45 @@ async def test_a_burst_is_few_notifications_and_nothing_is_kept_at_the_end(
                     ok(bob, "collab_write", filepath="plan.md", content=f"{number}\n", message="m")
                 assert await heard(subscription) == [ResourceUpdated(PLAN)]
             await until(lambda: len(workspace.background._subscribers["*"]) == before)
+
+
+async def test_a_subscription_that_is_cancelled_at_its_start_is_not_kept(workspace: Workspace) -> None:
+    before = len(workspace.background._subscribers.get("*", ()))
+    resources = WorkspaceResources(workspace.journal, "en")
+    watches = [
+        ResourceWatch(workspace.background, resources, lambda uri: True, lambda event: None)
+        for _ in range(20)
+    ]
+    for watch in watches:
+        starting = [asyncio.ensure_future(watch.start()) for _ in range(2)]
+        await asyncio.sleep(0)
+        for each in starting:
+            each.cancel()
+        watch.close()
+    await asyncio.to_thread(workspace.background.start)
+    await asyncio.sleep(0.2)
+    assert len(workspace.background._subscribers.get("*", ())) == before
+
+
+async def test_an_older_client_that_reads_nothing_is_sent_one_notification(
+    workspace: Workspace, alice: Toolbox, bob: Toolbox
+) -> None:
+    sent: list[str] = []
+
+    async def send(uri: str) -> None:
+        sent.append(uri)
+        await asyncio.Event().wait()
+
+    resources = WorkspaceResources(workspace.journal, "en")
+    notifier = ChangeNotifier(workspace.background, resources, has_one_client=True)
+    context: Any = SimpleNamespace(session=SimpleNamespace(send_resource_updated=send))
+    await notifier.subscribe(context, alice, PLAN, lambda uri: True)
+    for number in range(5):
+        ok(bob, "collab_write", filepath="plan.md", content=f"{number}\n", message="m")
+        await until(lambda: bool(sent))
+        await asyncio.sleep(0.1)
+    notifier.close()
+    assert sent == [PLAN]
 
 
 async def test_a_server_that_stops_says_that_the_subscription_ended(workspace: Workspace) -> None:

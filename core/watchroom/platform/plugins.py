@@ -9,9 +9,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
-from watchroom.validation import PLUGIN_NAME
+from watchroom.validation import PLUGIN_NAME, escape_unstorable
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
@@ -66,7 +69,7 @@ def load_plugins(group: str, check: Callable[[OfferedPlugin], T]) -> Plugins[T]:
 
     found: dict[str, T] = {}
     problems: list[PluginProblem] = []
-    points = [(each.dist.name if each.dist else "?", each.name, each) for each in entry_points(group=group)]
+    points = [(_package_of(each), each.name, each) for each in entry_points(group=group)]
     for package, name, point in sorted(points, key=lambda each: (each[0] != OWN_PACKAGE, each[1], each[0])):
         try:
             if not PLUGIN_NAME.fullmatch(name):
@@ -77,8 +80,7 @@ def load_plugins(group: str, check: Callable[[OfferedPlugin], T]) -> Plugins[T]:
                 raise ValueError(f"there are more than {MAX_PLUGINS} plug-ins")
             found[name] = check(OfferedPlugin(name, package, point.load()))
         except (Exception, SystemExit) as error:  # noqa: BLE001  # a package of others can raise anything
-            reason = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
-            problems.append(PluginProblem(group, _line(name, 40), _line(package, 80), _line(reason)))
+            problems.append(PluginProblem(group, _line(name, 40), _line(package, 80), describe_error(error)))
             _log.warning("%s: the plug-in %s of the package %s is left out: %s", *problems[-1])
     return Plugins(MappingProxyType(found), tuple(problems))
 
@@ -87,3 +89,22 @@ def _line(text: str, most: int = _MAX_REASON) -> str:
     """Return ``text`` in one printable line of at most ``most`` characters."""
     shown = "".join(each if each.isprintable() else " " for each in text)
     return " ".join(shown.split())[:most]
+
+
+def describe_error(error: BaseException) -> str:
+    """Return the reason in ``error``, which a plug-in raised, in one line. Its type is left out for a
+    ValueError."""
+    kind = type(error).__name__
+    try:
+        said = str(error)
+    except Exception:  # noqa: BLE001  # a class of others can raise anything
+        said = "?"
+    return _line(escape_unstorable(said if type(error) is ValueError else f"{kind}: {said}", _MAX_REASON))
+
+
+def _package_of(point: EntryPoint) -> str:
+    """Return the name of the package with ``point``, ``?`` if its metadata is broken."""
+    try:
+        return (point.dist and point.dist.name) or "?"
+    except Exception:  # noqa: BLE001  # metadata of others can be malformed in any way
+        return "?"

@@ -80,7 +80,9 @@ class ResourceWatch:
     async def start(self) -> None:
         """Report the changes from now on. Raise `JournalError`."""
         if self._unsubscribe is None:
-            self._unsubscribe = await run_in_thread(self._background.subscribe, (EVERY_ROW,), self._apply)
+            # Before the first wait, so that `close` ends it even if the caller is cancelled.
+            self._unsubscribe = self._background.subscribe((EVERY_ROW,), self._apply, start=False)
+        await run_in_thread(self._background.start)
 
     def add(self, uri: str) -> None:
         """Report new versions of the resource at ``uri`` too. Ignore an unknown address."""
@@ -173,7 +175,8 @@ class ChangeNotifier:
         """The tools that a client of each agent listed last."""
         self._watch: ResourceWatch | None = None
         """The resources of an older client."""
-        self._sending: set[asyncio.Task[None]] = set()
+        self._sending: dict[str, asyncio.Task[None]] = {}
+        """The notifications that the older client has not read yet, by address."""
 
     def record_listed(self, actor: str, names: Sequence[str]) -> None:
         """Record that the client of ``actor`` listed the tools ``names``."""
@@ -245,10 +248,10 @@ class ChangeNotifier:
         if self._watch is None:
 
             def send(event: ServerEvent) -> None:
-                if isinstance(event, ResourceUpdated):
-                    task = asyncio.ensure_future(session.send_resource_updated(event.uri))
-                    self._sending.add(task)
-                    task.add_done_callback(self._sending.discard)
+                # A client that reads nothing is sent one notification of each resource.
+                if isinstance(event, ResourceUpdated) and (uri := event.uri) not in self._sending:
+                    self._sending[uri] = task = asyncio.ensure_future(session.send_resource_updated(uri))
+                    task.add_done_callback(lambda _: self._sending.pop(uri, None))
 
             self._watch = ResourceWatch(self._background, self._resources, is_readable, send)
         if not await run_in_thread(is_readable, uri):

@@ -75,15 +75,12 @@ class PluginSupport(NamedTuple):
       the hook's working directory
     - ``exports``: the environment variable of the first hook with a file of a shell, whose variables the
       agent's commands get. Empty if there is none
-    - ``passes``: the environment variables that the plugin must ask for, so that its server gets them. Empty
-      if the server gets all
     """
 
     manifest: str
     folder: str
     project: str = ""
     exports: str = ""
-    passes: tuple[str, ...] = ()
 
 
 class HookSupport(NamedTuple):
@@ -102,6 +99,8 @@ class HookSupport(NamedTuple):
       calls are refused (strict)
     - ``event_names``: the client's own names of events, where they differ
     - ``write_line``: takes a shell line, and returns it as the client's file must have it
+    - ``passes``: the environment variables that a server's entry must ask for, so that the server gets them.
+      Empty if servers get all
     - ``plugin``: for Watchroom's plugin. None if the client has no plugins
 
     Events:
@@ -157,6 +156,7 @@ class HookSupport(NamedTuple):
     tried: str = ""
     untried: tuple[str, ...] = ()
     write_line: Callable[[str], str] = lambda line: line
+    passes: tuple[str, ...] = ()
     plugin: PluginSupport | None = None
     read_event: Callable[[Event], Event] = lambda event: event
     write_answer: Callable[[Event, HookAnswer], HookAnswer] = lambda event, answer: answer

@@ -13,7 +13,6 @@ from typing import Final
 from watchroom.agents.clients.adapter import (
     COMMON_EVENTS,
     PLUGIN,
-    PLUGIN_SWITCH,
     SESSION_WORD,
     TIMEOUT_SECONDS,
     AcpSupport,
@@ -53,6 +52,8 @@ _PATCH_TOOL: Final = "apply_patch"
 _READING_TOOLS: Final = frozenset({"update_plan", "view_image", "web_search", "list_mcp_resources"})
 """Tools that change no file."""
 _CONFIG: Final = ".codex/config.toml"
+_PASSED: Final = ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "CODEX_HOME")
+"""Codex gives a server few variables. Without these, it could reach another service than the hooks."""
 
 
 def translate_hook(event: Event) -> tuple[ClientEvent, ...]:
@@ -162,9 +163,8 @@ def find_transcript(event: Event) -> str:
 
 def _describe_launch(parts: LaunchParts, given: Sequence[str], environment: Mapping[str, str]) -> LaunchWords:
     """Return the command line that starts Codex. Its settings are separate words, as TOML."""
-    # Codex gives a server few variables. Without this one, the server could find another service.
     servers: dict[str, Json] = {
-        name: {**object_of(parts.servers, name), "env_vars": ["XDG_RUNTIME_DIR"]} for name in parts.servers
+        name: {**object_of(parts.servers, name), "env_vars": [*_PASSED]} for name in parts.servers
     }
     settings = [(f"mcp_servers.{name}", each) for name, each in servers.items()]
     settings += [(f"shell_environment_policy.set.{name}", each) for name, each in parts.environment.items()]
@@ -219,12 +219,8 @@ ADAPTER: Final = ClientAdapter(
         allows_changes=True,
         reports_limits=True,
         tried="0.171.0",
-        plugin=PluginSupport(
-            ".codex-plugin/plugin.json",
-            "PLUGIN_ROOT",
-            # Without them, the server could reach another service than the hooks.
-            passes=("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "CODEX_HOME", PLUGIN_SWITCH),
-        ),
+        passes=_PASSED,
+        plugin=PluginSupport(".codex-plugin/plugin.json", "PLUGIN_ROOT"),
     ),
     LaunchSupport(
         "codex",

@@ -113,6 +113,8 @@ def build_entries(client: str, hook: HookProgram, attached: AttachedAs) -> Clien
             {"hooks": [{**entry, **support.entry_fields(event, is_strict)}]}
         ]
     server: dict[str, Json] = {"command": command, "args": [*words, "mcp", root, *more]}
+    if support.passes:
+        server["env_vars"] = [*support.passes]
     return ClientEntries(server, format_mark(agents, client), hooks)
 
 

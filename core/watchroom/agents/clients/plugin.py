@@ -36,6 +36,9 @@ OPTION: Final = "--plugin"
 _NAME: Final = PLUGIN.partition("@")[0]
 _SCRIPT: Final = "hook.sh"
 _CALLED: Final = f'hook "$root" --client "$client" {OPTION}'
+_QUOTED: Final = r"""\\\"\'"""
+_QUOTE: Final = r"""s/'/'"'"'/g; s/[\\"]/\\&/g"""
+"""A command of sed(1) that quotes a path for a shell, and then for JSON, as `attach` does."""
 _ABOUT: Final = (
     "Supervises the session with Watchroom: refuses edits that would overwrite the work of others, "
     "notifies the agent of their changes, and shows the session in the dashboard."
@@ -76,14 +79,15 @@ def build_plugin(version: str, texts: Sequence[tuple[Language, Catalogue]]) -> d
         files |= {
             support.manifest: _as_json(parts),
             hooks: _as_json({"hooks": _hooks(client, support)}),
-            servers: _as_json({"mcpServers": {SERVER: _server(client, support)}}),
+            servers: _as_json({"mcpServers": {SERVER: _server(client)}}),
         }
     return files
 
 
-def _server(client: str, support: PluginSupport) -> Json:
+def _server(client: str) -> Json:
     server: dict[str, Json] = {"command": "watchroom", "args": ["plugin", "--serve", client]}
-    return {**server, "env_vars": [*support.passes]} if support.passes else server
+    passes = hooks_of(client).passes
+    return {**server, "env_vars": [*passes, PLUGIN_SWITCH]} if passes else server
 
 
 def _hooks(client: str, support: PluginSupport) -> Json:
@@ -118,6 +122,14 @@ leave() {{
 }}
 
 [ "${{{PLUGIN_SWITCH}-}}" != {PLUGIN_OFF} ] || exit 0
+
+# A relative folder on the PATH would let the repository choose the programs.
+p=$PATH: PATH=
+while [ "$p" ]; do
+  case $p in /*) PATH=${{PATH:+$PATH:}}${{p%%:*}} ;; esac
+  p=${{p#*:}}
+done
+PATH=${{PATH:-/usr/bin:/bin}}
 command -v watchroom >/dev/null || leave missing
 
 # The workspace around the client's folder, by builtins only, because this runs in every folder.
@@ -125,7 +137,7 @@ here=$PWD
 case $client in
 {_list_projects()}
 esac
-d=$here
+case $here in /*) d=$here ;; *) exit 0 ;; esac
 while [ "$d" ] && [ ! -e "$d/.git" ] && ! used "$d"; do d=${{d%/*}}; done
 [ "$d" ] || exit 0
 root=$d main=$d
@@ -142,7 +154,9 @@ root=$PWD
 case $client in
 {_list_files()}
 esac
-! grep -qsF -e "hook $root --" -e "hook '$root' --" "$@" || leave attached
+q=$root
+case $root in *[{_QUOTED}]*) q=$(printf '%s\\n' "$root" | sed {shlex.quote(_QUOTE)}) ;; esac
+! grep -qsF -e "hook $q --" -e "hook '$q' --" "$@" || leave attached
 
 case $client:$event in
 {_list_exports()}

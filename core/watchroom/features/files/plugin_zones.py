@@ -6,6 +6,7 @@ else about the files is as for all shared files.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from functools import cache
 from typing import Final, NamedTuple, TypeAlias, cast, get_args
@@ -13,10 +14,10 @@ from typing import Final, NamedTuple, TypeAlias, cast, get_args
 from watchroom import validation
 from watchroom.errors import ZoneRefused
 from watchroom.model import Zone
-from watchroom.platform.plugins import OfferedPlugin, Plugins, load_plugins
+from watchroom.platform.plugins import OfferedPlugin, Plugins, describe_error, load_plugins
 
 ENTRY_POINT_GROUP: Final = "watchroom.zones"
-_MAX_REASON: Final = 500
+_log = logging.getLogger("watchroom")
 
 
 class ZoneWrite(NamedTuple):
@@ -44,22 +45,26 @@ def plugin_zones() -> Plugins[ZoneRule]:
 
 
 def check_zone(actor: str, path: str, content: str, message: str) -> None:
-    """Raise `ZoneRefused` if ``path`` is in a zone of a plug-in whose rule refuses the write. If the plug-in
-    is broken, its rule is unknown, and all writes are refused."""
+    """Raise `ZoneRefused` if ``path`` is in a zone of a plug-in whose rule refuses the write, or fails.
+
+    If the plug-in is broken, or another one has the same name, the rule is unknown. Then all writes are
+    refused.
+    """
     folder, _, below = path.partition("/")
     if not below or not validation.PLUGIN_NAME.fullmatch(folder):
         return
     zones = plugin_zones()
     for problem in zones.problems:
-        if problem.name == folder and folder not in zones.found:
+        if problem.name == folder:
             raise ZoneRefused(zone=folder, reason=f"{problem.package}: {problem.reason}")
     if (rule := zones.found.get(folder)) is None:
         return
     try:
         rule(ZoneWrite(actor, below, content, message))
-    except ValueError as error:
-        reason = validation.escape_unstorable(str(error), _MAX_REASON)
-        raise ZoneRefused(zone=folder, reason=reason) from error
+    except BaseException as error:
+        if not isinstance(error, ValueError):
+            _log.exception("the rule of the zone %s failed", folder)
+        raise ZoneRefused(zone=folder, reason=describe_error(error)) from error
 
 
 def _check(offered: OfferedPlugin) -> ZoneRule:

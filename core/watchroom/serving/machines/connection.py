@@ -12,8 +12,8 @@ import os
 import signal
 import time
 import uuid
-from asyncio import StreamReader, StreamWriter
-from asyncio.subprocess import PIPE, Process
+from asyncio import StreamReader, StreamWriter, SubprocessTransport, WriteTransport
+from asyncio.subprocess import PIPE, Process, SubprocessStreamProtocol
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -28,6 +28,7 @@ from watchroom.serving.machines.messages import (
     ANSWER_SECONDS,
     BEAT_SECONDS,
     MAX_LINE,
+    MAX_TIME,
     PROTOCOL,
     Answer,
     BadLineError,
@@ -56,9 +57,6 @@ _MESSAGE_SECONDS: Final = 0.05
 """Seconds between two messages of one machine. A machine that sends more is slowed down."""
 _FRAME_SECONDS: Final = 0.1
 """Minimum seconds between two reports of changes."""
-_KILL_SECONDS: Final = 3.0
-_PIECE: Final = 1 << 16
-_MAX_TIME: Final = 2**63 - 1
 _MAX_ERRORS: Final = 4096
 """Bytes of ssh's standard error that are kept."""
 _MAX_REASON: Final = 300
@@ -269,7 +267,7 @@ class _Link:
             return
         key = uuid.uuid4().hex
         # The other machine's clock can be anything.
-        until = min(_MAX_TIME, max(0, time.time_ns() + self.view.ahead + int(ANSWER_SECONDS * _SECOND)))
+        until = min(MAX_TIME, max(0, time.time_ns() + self.view.ahead + int(ANSWER_SECONDS * _SECOND)))
         try:
             answer = Answer(
                 key=key,
@@ -291,9 +289,7 @@ class _Link:
     async def _connect(self) -> None:
         """Connect, and follow the machine until the connection ends. Raises `_Lost`, `_OtherProtocol`."""
         try:
-            process = await asyncio.create_subprocess_exec(
-                *self._command, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=MAX_LINE, start_new_session=True
-            )
+            transport, process = await _start(self._command)
         except OSError as error:
             raise _Lost(f"ssh: {error.strerror or error}") from error
         errors = bytearray()
@@ -314,7 +310,11 @@ class _Link:
             for task in (reading, beating):
                 if task is not None:
                     task.cancel()
-            await _kill(process)
+            with suppress(ProcessLookupError):
+                # With the programs through which ssh may connect.
+                os.killpg(process.pid, signal.SIGKILL)
+            _close_pipes(transport)
+            await process.wait()
 
     async def _greet(self, process: Process) -> None:
         hello = await self._read(process.stdout, CONNECT_SECONDS)
@@ -411,23 +411,41 @@ class _Link:
             self._writer.write(dump_line(message))
 
 
+async def _start(command: Sequence[str]) -> tuple[SubprocessTransport, Process]:
+    """Start ``command``. Raises OSError."""
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.subprocess_exec(
+        lambda: SubprocessStreamProtocol(limit=MAX_LINE, loop=loop),
+        *command,
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        start_new_session=True,
+    )
+    return transport, Process(transport, protocol, loop)
+
+
+def _close_pipes(transport: SubprocessTransport) -> None:
+    """Close the pipes to a process that has ended.
+
+    asyncio waits for the end of each pipe. A pipe with unread data never ends, nor one that another process
+    has inherited.
+    """
+    for number in range(3):
+        pipe = transport.get_pipe_transport(number)
+        if pipe is None or pipe.is_closing():
+            continue
+        if isinstance(pipe, WriteTransport):
+            pipe.abort()
+        else:
+            pipe.close()
+
+
 async def _keep_errors(stream: StreamReader | None, kept: bytearray) -> None:
     """Keep the end of ``stream``, the standard error of ssh."""
     while stream is not None and (piece := await stream.read(_MAX_ERRORS)):
         kept += piece
         del kept[:-_MAX_ERRORS]
-
-
-async def _kill(process: Process) -> None:
-    """End ssh, and the programs through which it may connect."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_KILL_SECONDS):
-            # A process with unread output does not count as ended.
-            while process.stdout is not None and await process.stdout.read(_PIECE):
-                pass
-            await process.wait()
 
 
 async def _describe_end(process: Process, reading: asyncio.Task[None], errors: bytearray) -> str:

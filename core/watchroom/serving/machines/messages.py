@@ -26,6 +26,8 @@ MAX_LINE_CHARACTERS: Final = 160
 """Maximum characters of one line about a need."""
 MAX_OPTIONS: Final = 50
 MAX_ANSWER: Final = 100_000
+MAX_TIME: Final = 2**63 - 1
+_MAX_COUNT: Final = 10**9
 
 FarAnswer: TypeAlias = Literal["approve", "reject", "reply", "choose", "seen"]
 """The answers that can be given from another machine. Other needs are settled at the machine itself."""
@@ -34,7 +36,7 @@ ResultState: TypeAlias = Literal["accepted", "refused", "absent"]
 
 _Id = Annotated[str, Field(max_length=200)]
 _Short = Annotated[str, Field(max_length=500)]
-_Time = Annotated[int, Field(ge=0, le=2**63 - 1)]
+_Time = Annotated[int, Field(ge=0, le=MAX_TIME)]
 _Row = Annotated[int, Field(ge=0, le=2**62)]
 _Key = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 _Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$|^$")]
@@ -115,8 +117,8 @@ class Summary(_Message):
     time: _Time
     agents: Annotated[tuple[FarAgent, ...], Field(max_length=MAX_AGENTS)] = ()
     needs: Annotated[tuple[FarNeed, ...], Field(max_length=MAX_NEEDS)] = ()
-    more_agents: Annotated[int, Field(ge=0)] = 0
-    more_needs: Annotated[int, Field(ge=0)] = 0
+    more_agents: Annotated[int, Field(ge=0, le=_MAX_COUNT)] = 0
+    more_needs: Annotated[int, Field(ge=0, le=_MAX_COUNT)] = 0
 
 
 class Answer(_Message):

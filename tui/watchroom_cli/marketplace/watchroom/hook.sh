@@ -15,6 +15,14 @@ leave() {
 }
 
 [ "${WATCHROOM_PLUGIN-}" != off ] || exit 0
+
+# A relative folder on the PATH would let the repository choose the programs.
+p=$PATH: PATH=
+while [ "$p" ]; do
+  case $p in /*) PATH=${PATH:+$PATH:}${p%%:*} ;; esac
+  p=${p#*:}
+done
+PATH=${PATH:-/usr/bin:/bin}
 command -v watchroom >/dev/null || leave missing
 
 # The workspace around the client's folder, by builtins only, because this runs in every folder.
@@ -22,7 +30,7 @@ here=$PWD
 case $client in
   claude) here=${CLAUDE_PROJECT_DIR:-$PWD} ;;
 esac
-d=$here
+case $here in /*) d=$here ;; *) exit 0 ;; esac
 while [ "$d" ] && [ ! -e "$d/.git" ] && ! used "$d"; do d=${d%/*}; done
 [ "$d" ] || exit 0
 root=$d main=$d
@@ -40,13 +48,15 @@ case $client in
   claude) set -- "$here/.claude/settings.local.json" "$main/.claude/settings.local.json" ;;
   codex) set -- "$here/.codex/hooks.json" "$main/.codex/hooks.json" "${CODEX_HOME:-$HOME/.codex}/hooks.json" ;;
 esac
-! grep -qsF -e "hook $root --" -e "hook '$root' --" "$@" || leave attached
+q=$root
+case $root in *[\\\"\']*) q=$(printf '%s\n' "$root" | sed 's/'"'"'/'"'"'"'"'"'"'"'"'/g; s/[\\"]/\\&/g') ;; esac
+! grep -qsF -e "hook $q --" -e "hook '$q' --" "$@" || leave attached
 
 case $client:$event in
   claude:SessionStart) [ ! "${CLAUDE_ENV_FILE-}" ] || echo "export WATCHROOM_AGENT='claude*'" >>"$CLAUDE_ENV_FILE" ;;
 esac
 
-case $client:$event in claude:Stop) exec watchroom hook "$root" --client "$client" --plugin ;; esac
+case $client:$event in claude:Stop|claude:StopFailure) exec watchroom hook "$root" --client "$client" --plugin ;; esac
 case $root in *[!A-Za-z0-9._~/-]*) exec watchroom hook "$root" --client "$client" --plugin ;; esac
 command -v curl >/dev/null || exec watchroom hook "$root" --client "$client" --plugin
 within() { "$@"; }
