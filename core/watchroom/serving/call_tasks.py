@@ -193,6 +193,8 @@ class CallTasks:
         with self._journal.claim(self._claim_of(task)) as is_ours:
             if not is_ours or self._read_end(toolbox, task) is not None:
                 return
+            # People may have been asked again in the meantime.
+            task = self._find(toolbox, task_id)
             if self._requests.withdraw(task.path).answer is not None:
                 self._record(toolbox, task, {"status": _CANCELLED})
 
@@ -259,6 +261,9 @@ class CallTasks:
         another thread or process makes it."""
         with self._journal.claim(self._claim_of(task)) as is_ours:
             if not is_ours or self._read_end(toolbox, task) is not None:
+                return
+            if self._find(toolbox, task.id).number != task.number:
+                # People were asked again in the meantime.
                 return
             name, arguments = task.call.name, parse_arguments(task.call.arguments)
             trace = toolbox.begin_trace(task.request.metadata[_TASK])
