@@ -28,7 +28,8 @@ from watchroom import Toolbox, Workspace
 from watchroom.features.policy.grants import GrantChoice
 from watchroom.features.requests.rows import Answer, CallDecision, PendingCall, Request
 from watchroom.kernel.call_context import CallContext
-from watchroom.serving.call_tasks import EXTENSION
+from watchroom.serving.approvals import CallApprovals
+from watchroom.serving.call_tasks import EXTENSION, CallTasks
 
 pytestmark = pytest.mark.slow(4)
 
@@ -370,6 +371,35 @@ async def test_what_changed_after_a_person_looked_is_asked_about_again(
         await asks(client, "update", handle.task_id, inputResponses={"approve-2": yes})
         assert await state(client, handle.task_id) == "completed"
     assert written(workspace) == 1
+
+
+def test_a_poll_or_cancel_that_comes_late_acts_on_the_newest_question(
+    workspace: Workspace, alice: Toolbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = CallTasks(workspace, CallApprovals(workspace, ASKED))
+    ok(alice, "open_buffer", source="collab", path="plan.md")
+    ok(alice, "plan_append", text="seen\n")
+    found = tasks._open(alice, "plan_flush", {}, "")
+    ok(alice, "plan_append", text="late\n")
+    answers(workspace, approved=True)
+    outcome = tasks._outcome(found)
+    assert outcome is not None
+    # Two polls have read the answer. The first asks again, because the text has changed.
+    tasks._make(alice, found, outcome)
+    newest = tasks._find(alice, found.id)
+    assert newest.number == 2
+    # The second would make the call with the first approval, as soon as the text is as it was.
+    ok(alice, "plan_replace", old_text="late\n", new_text="")
+    tasks._make(alice, found, outcome)
+    assert written(workspace) == 0
+    assert tasks._find(alice, found.id).number == 2
+    # The poll of a cancel was before the second question.
+    seen, find = [found], tasks._find
+    monkeypatch.setattr(tasks, "_find", lambda *given: seen.pop() if seen else find(*given))
+    tasks.cancel(alice, found.id)
+    ended = workspace.requests.find_end(newest.path)
+    assert ended is not None, "people are not asked any more"
+    assert ended.detail["outcome"] == "withdrawn"
 
 
 async def test_a_granted_call_needs_no_task(workspace: Workspace, alice: Toolbox) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -179,6 +181,63 @@ async def test_hostile_texts_of_a_machine_are_escaped(
         await user.sees("[@click=app.quit]x[/] ␛[31m")
         await user.press("exclamation_mark", "enter")
         await user.sees("[@click=app.quit]x[/] ␛[31m", "[/foo]")
+
+
+MARKUP = "[@click=app.quit]x[/] [/foo] \x1b[31m\x07 \u202e ["
+HELLO = json.dumps({"type": "hello", "protocol": 1, "version": MARKUP, "place": MARKUP})
+
+
+def hostile_summary(time: int, deadline: int, **more: object) -> str:
+    need = {
+        **dict.fromkeys(("kind", "party", "matter", "agent"), MARKUP),
+        "row": 7,
+        "opened": deadline,
+        "deadline": deadline,
+        "details": [MARKUP] * 3,
+        "is_simple": True,
+        "answers": ["approve", "reject", "reply", "choose", "seen"],
+        "options": [{"label": MARKUP, "value": "v"}] * 2,
+        **more,
+    }
+    agent = {"id": MARKUP, "status": "idle", "text": MARKUP, "heard": deadline}
+    return json.dumps({"type": "summary", "time": time, "agents": [agent] * 3, "needs": [need] * 3})
+
+
+def far_end(*lines: str) -> str:
+    """A far end that says ``lines`` again and again, and keeps what it gets in the file ``got``."""
+    said = "\n".join(f"echo {shlex.quote(each)}" for each in lines)
+    return f'(while :; do\n{said}\nsleep 0.3\ndone) &\nexec cat > "$(dirname "$0")/got"'
+
+
+@pytest.mark.parametrize(("time", "deadline"), [(0, 2**63 - 1), (2**63 - 1, 0), (2**63 - 1, 1), (1, 1)])
+async def test_a_hostile_machine_ends_no_dashboard(
+    ssh: Ssh, workspace: Workspace, attic: Workspace, time: int, deadline: int
+) -> None:
+    ssh.replace(f"echo {shlex.quote(HELLO)}\n{far_end(hostile_summary(time, deadline))}")
+    async with dashboard(workspace, attic) as user:
+        await user.until(lambda: needs_of(user) > 0, "a need")
+        await user.press("exclamation_mark", "enter")
+        await user.sees("[@click=app.quit]x[/]")
+        await user.press("enter")
+        await user.until(lambda: user.app.focused and user.app.focused.id == "text", "the choice")
+        await user.press("escape", "escape", "s")
+        await user.settle()
+        await user.press("2", "1")
+        await user.settle()
+
+
+async def test_a_cut_request_is_not_approved_whatever_the_machine_allows(
+    ssh: Ssh, workspace: Workspace, attic: Workspace
+) -> None:
+    ssh.replace(f"echo {shlex.quote(HELLO)}\n{far_end(hostile_summary(1, 1, is_cut=True))}")
+    async with dashboard(workspace, attic) as user:
+        await user.until(lambda: needs_of(user) > 0, "a need")
+        await user.press("exclamation_mark", "a")
+        await user.press("enter")
+        await user.sees("[@click=app.quit]x[/]")
+        await user.press("a")
+        await user.settle()
+        assert not user.app.machines[0].sent
 
 
 async def test_the_past_shows_no_other_machine(ssh: Ssh, workspace: Workspace, attic: Workspace) -> None:

@@ -61,6 +61,8 @@ def test_what_is_remembered_is_read_again_and_comments_stay(path: Path) -> None:
     [
         ('theme = "dark"\ncolour = "red"\n', "line 2: Unknown setting: colour."),
         ('theme = "pink"\n', "line 1: theme must be one of: dark, light."),
+        ('"\\u001b[31m" = "x"\n', "Unknown setting: ␛[31m."),
+        ('[machines]\n"\\u001b[31m" = "x"\n', "line 1: ␛[31m: a machine's name"),
         ("[keys]\napprove = 7\n", "line 2: approve must be a string."),
         ("keys = 7\n", "line 1: keys must be a string."),
         ('[keys]\napprove = "f2"\naproove = "x"\n', "line 3: Unknown action: aproove."),

@@ -193,6 +193,8 @@ class CallTasks:
             task = self._find(toolbox, task_id)
             if not is_ours or self._read_end(toolbox, task) is not None:
                 return
+            # People may have been asked again in the meantime.
+            task = self._find(toolbox, task_id)
             if self._requests.withdraw(task.path).answer is not None:
                 self._record(toolbox, task, {"status": _CANCELLED})
 
@@ -261,6 +263,9 @@ class CallTasks:
             # Another poll may have made the call, or asked again, since the task was read.
             is_current = is_ours and self._find(toolbox, task.id).path == task.path
             if not is_current or self._read_end(toolbox, task) is not None:
+                return
+            if self._find(toolbox, task.id).number != task.number:
+                # People were asked again in the meantime.
                 return
             name, arguments = task.call.name, parse_arguments(task.call.arguments)
             trace = toolbox.begin_trace(task.request.metadata[_TASK])

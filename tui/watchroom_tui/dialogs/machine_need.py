@@ -43,7 +43,7 @@ class MachineNeedDialog(ModalDialog[NeedAnswer | None]):
         pane.border_subtitle = content(self.key_hints())
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        answers = self._item.need.answers
+        answers = self._item.answers
         if action == "answer":
             return "reply" in answers or "choose" in answers
         return action in answers if action in _ANSWERS else True

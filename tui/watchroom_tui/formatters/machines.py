@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from watchroom.texts import Catalogue
@@ -12,10 +12,11 @@ from watchroom_tui.formatters.local_time import local_clock
 from watchroom_tui.presentation.sanitize import sanitize, shorten
 
 _NEVER: Final = 2**63
+_ANSWERS_TO_CUT: Final = ("reject", "seen")
 
 if TYPE_CHECKING:
     from watchroom.serving.machines.connection import MachineView, Outcome
-    from watchroom.serving.machines.messages import FarAgent, FarNeed
+    from watchroom.serving.machines.messages import FarAgent, FarAnswer, FarNeed
 
 
 class RemoteNeed(NamedTuple):
@@ -33,6 +34,12 @@ class RemoteNeed(NamedTuple):
     def party(self) -> str:
         """Its agent or file, after the machine's name. Sanitized."""
         return sanitize(f"{self.view.name}/{self.need.party}")
+
+    @property
+    def answers(self) -> Sequence[FarAnswer]:
+        """The possible answers. Of a request that is shown in part, people only refuse what they see."""
+        need = self.need
+        return [each for each in need.answers if not need.is_cut or each in _ANSWERS_TO_CUT]
 
     @property
     def opened_at(self) -> int:

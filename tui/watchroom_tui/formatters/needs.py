@@ -98,7 +98,7 @@ class NeedKeys(NamedTuple):
 
 def remote_need_keys(item: RemoteNeed, texts: Catalogue, keys_of: NeedKeys, *, can_act: bool) -> str:
     """Return the keys that settle a need of another machine, as `need_keys`."""
-    answers = item.need.answers if can_act and item.view.is_connected else ()
+    answers = item.answers if can_act and item.view.is_connected else ()
     verb = next((each for each in ("reply", "choose") if each in answers), "open")
     marks = f"{keys_of.approve} " * ("approve" in answers) + f"{keys_of.reject} " * ("reject" in answers)
     return f"{marks}{keys_of.open} {texts(f'needs.enter.{verb}')}"

@@ -77,7 +77,7 @@ class MachineActions:
             app.show_message(machine_text(item.view, app.version, texts), "warning")
         elif sent := sent_text(item.view, item.need.row, texts):
             app.show_message(sent, "warning")
-        elif decision not in item.need.answers:
+        elif decision not in item.answers:
             app.show_message(texts("machine.answer_there", name=sanitize(item.view.name)), "warning")
         else:
             return True

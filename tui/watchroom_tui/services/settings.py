@@ -21,6 +21,7 @@ from watchroom.texts import LANGUAGES, Catalogue, Language
 
 from watchroom_tui.keys.actions import ACTIONS, SCREENS
 from watchroom_tui.keys.keymap import find_ambiguous_key, is_key
+from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.presentation.usage import WrongUsage
 from watchroom_tui.services.alert_policy import MODES, AlertMode
 
@@ -221,7 +222,8 @@ def _line_of(source: str, place: Sequence[str | int]) -> int | None:
 
 def _problem(path: Path, line: int | None, said: str, texts: Catalogue) -> WrongUsage:
     key = "settings.problem" if line is None else "settings.problem_at"
-    return WrongUsage(texts(key, path=path, line=line, problem=said))
+    # Names in the file can have any character.
+    return WrongUsage(texts(key, path=path, line=line, problem=sanitize(said)))
 
 
 def write_machines(path: Path, machines: Mapping[str, str | Mapping[str, str]]) -> None:

@@ -93,7 +93,7 @@ class OverviewScreen(BaseScreen):
         if action in ("approve", "reject"):
             remote, need = self._remote_need, self.current_need
             if remote is not None:
-                return self._is_in("needs") and action in remote.need.answers
+                return self._is_in("needs") and action in remote.answers
             answers = need.answers if need is not None else ()
             is_possible = action in answers or (action == "approve" and "leave" in answers)
             return self._is_in("needs") and is_possible
