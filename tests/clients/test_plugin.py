@@ -289,6 +289,15 @@ def test_the_server_without_a_workspace_has_no_tools(repository: Repository, tmp
     assert pong == {"jsonrpc": "2.0", "id": 2, "result": {}}
 
 
+def test_a_workspace_in_the_working_tree_is_not_used(repository: Repository, tmp_path: Path) -> None:
+    """A clone can contain it, with the address of a journal on another machine."""
+    Workspace.open(repository.folder).close()
+    shell = Shell(tmp_path, repository.folder)
+    assert [*edits(shell, "claude", "two\n")] == [None] * 3
+    assert shell.called.read_text() == ""
+    assert shell.serve("claude", HELLO)[0]["result"]["capabilities"] == {}
+
+
 def test_its_tools_count_as_tools_of_watchroom() -> None:
     event = {"hook_event_name": "PreToolUse", "tool_name": "mcp__plugin_watchroom_watchroom__collab_read"}
     assert read_event(event)["tool_name"] == "mcp__watchroom__collab_read"

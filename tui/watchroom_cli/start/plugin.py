@@ -11,10 +11,12 @@ from typing import Final, NoReturn
 from watchroom.agents.clients import idle_server
 from watchroom.agents.clients.adapter import PLUGIN_OFF, PLUGIN_SWITCH
 from watchroom.agents.clients.registry import PLUGIN_CLIENTS
+from watchroom.features.trees.place import workspace_root
+from watchroom.kernel.checkout.location import is_workspace
 from watchroom.texts import Catalogue
 from watchroom_tui.presentation.sanitize import sanitize
 
-from watchroom_cli.arguments.workspace_argument import find_workspace
+from watchroom_cli.arguments.workspace_argument import find_working_repository
 from watchroom_cli.command import isolated_program, own_program
 from watchroom_cli.start.attach import is_attached
 
@@ -43,11 +45,12 @@ def run_plugin(args: Namespace, texts: Catalogue) -> int:
 def _serve(client: str, texts: Catalogue) -> NoReturn:
     """Replace this process with the MCP server of ``client``.
 
-    It has no tools if there is no workspace, or if `attach` has connected the client with the workspace.
-    Raises `WrongUsage`.
+    It has no tools if the repository has no workspace, or if `attach` has connected the client with the
+    workspace. Raises `WrongUsage`.
     """
-    root = find_workspace() if os.environ.get(PLUGIN_SWITCH) != PLUGIN_OFF else None
-    if root is None or is_attached(client, root, texts):
+    repository = find_working_repository() if os.environ.get(PLUGIN_SWITCH) != PLUGIN_OFF else None
+    root = workspace_root(repository.common) if repository is not None else ""
+    if not is_workspace(root) or is_attached(client, root, texts):
         command = [sys.executable, "-I", "-S", idle_server.__file__]
     else:
         given = ["mcp", os.path.realpath(root), "--client", client]
