@@ -25,6 +25,8 @@ from serving.clients import over_http, over_stdio, serving, within
 from serving.test_budgets import use_up_budget
 from serving.test_tool_approvals import ERAS, WRITE, requests_of, saying, written
 from watchroom import Toolbox, Workspace
+from watchroom.agents.clients.events import ClientInfo, PromptSubmitted
+from watchroom.agents.clients.session import ClientSession
 from watchroom.features.policy.grants import GrantChoice
 from watchroom.features.requests.rows import Answer, CallDecision, PendingCall, Request
 from watchroom.kernel.call_context import CallContext
@@ -191,6 +193,22 @@ async def test_an_agent_that_was_stopped_meanwhile_makes_no_call(
         assert ended["result"]["structuredContent"]["error"] == "budget_reached"
         assert await asks(client, "get", task) == ended
     assert written(workspace) == 0
+
+
+async def test_the_call_of_a_paused_agent_waits_for_its_resume(workspace: Workspace, alice: Toolbox) -> None:
+    ClientSession(workspace, "alice", "s-1", ClientInfo("claude")).record(PromptSubmitted("Go"))
+    person = workspace.tools_for_human("dana")
+    async with within(workspace, alice, approval_tools=ASKED, client=POLLING) as client:
+        task = await begun(client)
+        answers(workspace, approved=True)
+        ok(person, "pause_agent", agent_id="alice")
+        for _ in range(2):
+            held = await asks(client, "get", task)
+            assert (held["status"], "paused" in held["statusMessage"]) == ("working", True)
+        assert written(workspace) == 0
+        ok(person, "resume_agent", agent_id="alice")
+        assert (await asks(client, "get", task))["status"] == "completed"
+    assert written(workspace) == 1
 
 
 async def test_cancelling_withdraws_the_request(workspace: Workspace, alice: Toolbox) -> None:

@@ -126,6 +126,7 @@ class CallTasks:
         self._journal = workspace.journal
         self._requests = workspace.requests
         self._budgets = workspace.budgets
+        self._stops = workspace.stops
         self._approvals = approvals
         self._seconds = seconds
         self._running: set[asyncio.Future[None]] = set()
@@ -148,8 +149,9 @@ class CallTasks:
     async def get(self, context: Context, toolbox: Toolbox, task_id: str) -> EndedTask | TaskState:
         """Return the state of a task of the agent of ``toolbox``. If people approved its call, make the call.
 
-        A call that takes longer than `POLL_SECONDS` continues, and a later poll returns its result. Raise
-        `MCPError` if the agent has no such task.
+        The call of a paused agent waits until a person resumes the agent. A call that takes longer than
+        `POLL_SECONDS` continues, and a later poll returns its result. Raise `MCPError` if the agent has no
+        such task.
         """
         while True:
             task = await run_in_thread(self._find, toolbox, task_id)
@@ -161,6 +163,8 @@ class CallTasks:
                 return await run_in_thread(self._state_of_open, toolbox, task, is_asking=can_elicit(context))
             if outcome.answer is None:
                 return EndedTask(task.state("cancelled", outcome.row), None)
+            if await run_in_thread(self._stops.is_paused, toolbox.actor):
+                return task.state("working", outcome.row, toolbox.texts("elicit.task_paused"))
             making = asyncio.ensure_future(run_in_thread(self._make, toolbox, task, outcome))
             self._running.add(making)
             making.add_done_callback(self._running.discard)
@@ -190,11 +194,10 @@ class CallTasks:
         call that has started continues. Raise `MCPError` if the agent has no such task."""
         task = self._find(toolbox, task_id)
         with self._journal.claim(self._claim_of(task)) as is_ours:
+            # People may have been asked again in the meantime.
             task = self._find(toolbox, task_id)
             if not is_ours or self._read_end(toolbox, task) is not None:
                 return
-            # People may have been asked again in the meantime.
-            task = self._find(toolbox, task_id)
             if self._requests.withdraw(task.path).answer is not None:
                 self._record(toolbox, task, {"status": _CANCELLED})
 
@@ -263,9 +266,6 @@ class CallTasks:
             # Another poll may have made the call, or asked again, since the task was read.
             is_current = is_ours and self._find(toolbox, task.id).path == task.path
             if not is_current or self._read_end(toolbox, task) is not None:
-                return
-            if self._find(toolbox, task.id).number != task.number:
-                # People were asked again in the meantime.
                 return
             name, arguments = task.call.name, parse_arguments(task.call.arguments)
             trace = toolbox.begin_trace(task.request.metadata[_TASK])

@@ -44,7 +44,7 @@ class StoppedAgents:
         known = self.stopped()
         # An agent that was paused for another reason, for example by a revert, is not resumed with the
         # others.
-        stops = [agent for agent in agents if agent in known or not self._is_paused(agent)]
+        stops = [agent for agent in agents if agent in known or not self.is_paused(agent)]
         told, refused = self.pause(call, agents)
         remembered = {agent: row for agent, row in told.items() if agent in stops}
         if remembered:
@@ -120,7 +120,7 @@ class StoppedAgents:
         said = self._store.journal.topic(messages_to("session", agent), after=row)
         return any(_is_steering(each) and self._sessions.counts(each) for each in said)
 
-    def _is_paused(self, agent: str) -> bool:
+    def is_paused(self, agent: str) -> bool:
         """Whether every open session of ``agent`` is paused or has an instruction to pause."""
         open_heads = [head for head in self._sessions.heads(agent) if session_status(head) not in ENDED]
         return bool(open_heads) and all(self._is_told_to_pause(head) for head in open_heads)

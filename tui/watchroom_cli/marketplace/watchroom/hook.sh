@@ -23,8 +23,8 @@ done
 PATH=${PATH:-/usr/bin:/bin}
 command -v watchroom >/dev/null || leave missing
 
-# The workspace of the repository, by builtins only, because this runs in every folder. A workspace in a working
-# tree can come with a clone, and lead to another machine.
+# The workspace of the repository, by builtins only, because this runs in every folder. A workspace in the
+# working tree can come with a clone, and lead to another machine.
 here=$PWD
 case $client in
   claude) here=${CLAUDE_PROJECT_DIR:-$PWD} ;;
