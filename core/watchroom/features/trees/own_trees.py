@@ -45,7 +45,13 @@ from watchroom.features.trees.tree_files import (
     list_ignored_names,
     list_included,
 )
-from watchroom.features.trees.tree_removal import RemovalPlan, TreeRemoval, delete_folder, is_final
+from watchroom.features.trees.tree_removal import (
+    RemovalPlan,
+    TreeRemoval,
+    delete_folder,
+    is_final,
+    remove_worktree,
+)
 from watchroom.features.trees.tree_states import TreePlace, Word, is_shallow, list_places
 from watchroom.features.trees.trials import remove_trials
 from watchroom.features.trees.working_state import CopiedState, copy_working_state
@@ -438,13 +444,16 @@ class OwnTrees:
     def _take_back(self, name: str, place: str, commit: str) -> None:
         """Remove a tree that was not finished, and its branch if it is new."""
         common = self.common
-        variables = {"GIT_DIR": common}
-        run_git(("worktree", "remove", "--force", place), folder=common, variables=variables, accepted=None)
+        tree = GitTree.find(place)
+        if tree is not None:
+            # The error that is the reason is reported. A tree that stays is listed.
+            with contextlib.suppress(GitError, OSError):
+                remove_worktree(common, place, tree.git)
         if commit:
             run_git(
                 ("update-ref", "-d", f"refs/heads/{name}", commit),
                 folder=common,
-                variables=variables,
+                variables={"GIT_DIR": common},
                 accepted=None,
             )
         with contextlib.suppress(OSError):

@@ -314,21 +314,7 @@ class TreeRemoval:
         """Make git forget the tree. Its branch stays."""
         place = plan.place
         # Git removes only trees whose folder is theirs, or gone.
-        if "replaced" not in place.words:
-            done = run_git(
-                ("worktree", "remove", "--force", place.folder),
-                folder=place.common,
-                variables={"GIT_DIR": place.common},
-                accepted=None,
-            )
-            if done.status == 0:
-                return
-            if os.path.lexists(os.path.join(place.git, "HEAD")):
-                raise GitError(reason=reason_of(done))
-            # Git has deleted the files that it found. Another process has made one since.
-        _delete_git_folder(place.git)
-        with contextlib.suppress(OSError):
-            os.rmdir(os.path.dirname(place.git))
+        remove_worktree(place.common, "" if "replaced" in place.words else place.folder, place.git)
 
     # -- restore
 
@@ -415,6 +401,30 @@ def delete_folder(folder: str) -> None:
         for each, _, _ in os.walk(folder):
             os.chmod(each, 0o700)
         shutil.rmtree(folder)
+
+
+def remove_worktree(common: str, folder: str, git: str) -> None:
+    """Remove a working tree from its repository. Its branch stays. Raises `GitError`, OSError.
+
+    - ``common``: the git folder of all trees.
+    - ``folder``: the folder of the tree, which is removed too. Empty if it is not the tree's any more.
+    - ``git``: the git folder of the tree.
+    """
+    if folder:
+        done = run_git(
+            ("worktree", "remove", "--force", folder),
+            folder=common,
+            variables={"GIT_DIR": common},
+            accepted=None,
+        )
+        if done.status == 0:
+            return
+        if os.path.lexists(os.path.join(git, "HEAD")):
+            raise GitError(reason=reason_of(done))
+        # Git has deleted the files that it found. Another process has made one since.
+    _delete_git_folder(git)
+    with contextlib.suppress(OSError):
+        os.rmdir(os.path.dirname(git))
 
 
 def _delete_git_folder(git: str) -> None:
