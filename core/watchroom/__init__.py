@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from watchroom.workspace import Workspace
 
 __all__ = ["Agent", "Json", "Outcome", "Problem", "Row", "Toolbox", "WatchroomError", "Workspace", "Zone"]
-__version__ = "0.3.0.dev0"
+__version__ = "0.3.0"
 
 _ON_DISK = ("Problem", "Toolbox", "Workspace")
 

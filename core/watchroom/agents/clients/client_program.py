@@ -25,7 +25,7 @@ import stat
 import sys
 import time
 
-VERSION = "0.3.0.dev0"
+VERSION = "0.3.0"
 """The version of Watchroom. If a newer program connects to an older service, that service ends."""
 PROTOCOL = 1
 """The version of the service's request format."""
