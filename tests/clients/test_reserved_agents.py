@@ -65,4 +65,4 @@ def test_the_hooks_of_codex_have_the_same_text_for_each_agent() -> None:
     assert hooks[0] == hooks[1] != []
     assert any("WATCHROOM_AGENT" in word and "helper" in word for word in found[1])
     # Without this variable, its server can use another service than its hooks.
-    assert all(any('env_vars = ["XDG_RUNTIME_DIR"]' in word for word in words) for words in found)
+    assert all(any('env_vars = ["XDG_RUNTIME_DIR", ' in word for word in words) for words in found)

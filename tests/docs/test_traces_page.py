@@ -14,6 +14,7 @@ from watchroom.agents.clients.events import (
     PromptSubmitted,
     SessionEnded,
 )
+from watchroom.agents.clients.registry import PROVIDERS
 from watchroom.agents.clients.session import ClientSession
 from watchroom.features.budgets.rows import UsageTotal
 from watchroom.features.sessions import reads as sessions
@@ -47,7 +48,7 @@ async def test_it_names_every_attribute_and_the_bounds(workspace: Workspace) -> 
     alice = workspace.tools("alice")
     arguments = {"filename": "a.md", "content": "mine"}
     alice.dispatch_tool_call("save_to_my_workspace", arguments, trace=alice.begin_trace(CALLER))
-    spans = [*SpanReader(workspace.journal, with_content=True).read()]
+    spans = [*SpanReader(workspace.journal, with_content=True, providers=PROVIDERS).read()]
     given = {name for span in spans for name in span.attributes}
     found = set(re.findall(r"`((?:gen_ai|watchroom|mcp|error)\.[a-z_.]+)`", PAGE))
     assert found == given

@@ -20,6 +20,7 @@ from watchroom.agents.clients.events import (
     TurnEnded,
     UsageAdded,
 )
+from watchroom.agents.clients.registry import PROVIDERS
 from watchroom.agents.clients.session import ClientSession
 from watchroom.features.budgets.rows import UsageTotal
 from watchroom.features.calls.agent_tools import agent_tools
@@ -34,7 +35,8 @@ CALLER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 def spans_of(workspace: Workspace, *, since: int = 0, with_content: bool = False) -> list[SpanRecord]:
     workspace.flush()
-    return list(SpanReader(workspace.journal, since=since, with_content=with_content).read())
+    reader = SpanReader(workspace.journal, since=since, with_content=with_content, providers=PROVIDERS)
+    return list(reader.read())
 
 
 def named(spans: list[SpanRecord], name: str) -> SpanRecord:

@@ -117,3 +117,13 @@ def test_a_large_file_is_not_read(repository: Repository, reader: BlobReader, tr
     (repository.folder / "large").write_bytes(b"x" * 11_000_000)
     repository.commit()
     assert reader.read({"large": tree.list_index()["large"]}) == {"large": None}
+
+
+def test_a_closed_reader_reads_without_a_process(tree: GitTree, reader: BlobReader) -> None:
+    """A thread that watches or previews a tree can still use the reader of a removed tree."""
+    before = children()
+    reader.start()
+    reader.close()
+    reader.start()
+    assert reader.read(tree.list_index())["b.txt"] == b"b\n"
+    assert children() == before

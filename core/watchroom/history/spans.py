@@ -41,9 +41,6 @@ _MAX_CALLS: Final = 1000
 """Maximum number of unfinished calls that are kept for a session."""
 _MCP_CALL: Final = "tools/call"
 """The MCP method of a remote call."""
-_PROVIDERS: Final[Mapping[str, str]] = {"claude": "anthropic", "codex": "openai", "gemini": "gcp.gen_ai"}
-"""The providers in whose format the clients call models. The model can be hosted elsewhere. Other clients and
-Watchroom's own agents use any provider, which rows do not record."""
 _SPAWNING: Final = frozenset({"Agent", "Task", "spawn_agent"})
 """The names of clients' tools that start a subagent."""
 
@@ -220,11 +217,19 @@ class SpanProjection:
     """Computes spans from rows. Rows must be applied in order from the first row.
 
     - ``content``: returns the content of a row by its number.
+    - ``providers``: the providers of models by client.
     - ``with_content``: whether to include prompts and answers. If False, spans contain no text of agents.
     """
 
-    def __init__(self, content: Callable[[int], str | None], *, with_content: bool = False) -> None:
+    def __init__(
+        self,
+        content: Callable[[int], str | None],
+        *,
+        with_content: bool = False,
+        providers: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._content = content
+        self._providers = providers
         self._with_content = with_content
         self._workspace = ""
         self._sessions: dict[str, _Session] = {}
@@ -391,7 +396,7 @@ class SpanProjection:
         asked = step.requested_model or session.model
         answered = used.model if used is not None else ""
         named: dict[str, SpanValue] = {
-            "gen_ai.provider.name": _PROVIDERS.get(session.client, ""),
+            "gen_ai.provider.name": self._providers.get(session.client, ""),
             "gen_ai.request.model": bound_name(asked),
             "gen_ai.response.model": bound_name(answered),
             "gen_ai.response.finish_reasons": (step.finish_reason,) if step.finish_reason else (),
@@ -436,17 +441,24 @@ class SpanProjection:
 class SpanReader:
     """Reads the spans of ``journal`` that were not finished at row ``since``.
 
-    ``with_content``: see `SpanProjection`. Each call of `read` continues after the last call.
+    ``with_content``, ``providers``: see `SpanProjection`. Each call of `read` continues after the last call.
     """
 
-    def __init__(self, journal: Journal, *, since: int = 0, with_content: bool = False) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        since: int = 0,
+        with_content: bool = False,
+        providers: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._journal = journal
         self._since = since
 
         def content(number: int) -> str | None:
             return find_content(journal, number)
 
-        self._projection = SpanProjection(content, with_content=with_content)
+        self._projection = SpanProjection(content, with_content=with_content, providers=providers)
         self.row = 0
         """The last row that was read."""
 

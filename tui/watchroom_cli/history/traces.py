@@ -9,6 +9,7 @@ from contextlib import ExitStack, closing
 from itertools import islice
 from typing import Final
 
+from watchroom.agents.clients.registry import PROVIDERS
 from watchroom.features.alerts.rules import is_web_address
 from watchroom.history.spans import SpanReader, SpanRecord
 from watchroom.kernel.journal import Journal
@@ -52,7 +53,7 @@ def run_traces(args: Namespace, texts: Catalogue) -> int:
         take: Callable[[Sequence[SpanRecord]], None] = _print_spans
         if not args.json:
             take = stack.enter_context(closing(SpanExporter(endpoint))).send
-        reader = SpanReader(journal, since=since, with_content=args.content)
+        reader = SpanReader(journal, since=since, with_content=args.content, providers=PROVIDERS)
         sent = 0
         try:
             for spans, row in _batches(

@@ -277,9 +277,12 @@ class ClientAdapter(NamedTuple):
     - ``acp``: the Agent Client Protocol
     - ``hooks``: its hooks
     - ``launch``: its start in a terminal
+    - ``provider``: the provider in whose format it calls its model, by OpenTelemetry's name. Empty if it is
+      any. The model can be hosted elsewhere.
     """
 
     name: str
     acp: AcpSupport | None = None
     hooks: HookSupport | None = None
     launch: LaunchSupport | None = None
+    provider: str = ""

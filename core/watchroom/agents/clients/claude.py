@@ -386,4 +386,5 @@ ADAPTER: Final = ClientAdapter(
         # Claude Code 2.1.332 finds the session of another folder by its id, and leaves its file as it is.
         fork=("--resume", SESSION_WORD, "--fork-session"),
     ),
+    provider="anthropic",
 )

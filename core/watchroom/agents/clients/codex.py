@@ -236,4 +236,5 @@ ADAPTER: Final = ClientAdapter(
         # Codex keeps one trusted text of a hook that its options give: another text turns it off everywhere.
         trusts_texts=True,
     ),
+    provider="openai",
 )

@@ -282,4 +282,5 @@ ADAPTER: Final = ClientAdapter(
         needs_attached=True,
         opening=("--prompt-interactive",),
     ),
+    provider="gcp.gen_ai",
 )

@@ -28,6 +28,8 @@ ACP_CLIENTS: Final = {each.name: each.acp for each in ADAPTERS if each.acp is no
 """The clients that can be run through the Agent Client Protocol, by name."""
 LAUNCHED_CLIENTS: Final = {each.name: each.launch for each in ADAPTERS if each.launch is not None}
 """The clients that can be started in a terminal, by name."""
+PROVIDERS: Final = {each.name: each.provider for each in ADAPTERS if each.provider}
+"""The providers of models (`ClientAdapter.provider`), by client."""
 DEFAULT_CLIENT: Final = claude.ADAPTER.name
 """The client of hooks without a client name."""
 

@@ -6,6 +6,7 @@ Starting git takes longer than reading 50 files.
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 import secrets
@@ -62,6 +63,7 @@ class BlobReader:
         self._seconds = seconds
         self._lock = Lock()
         self._processes: _Processes | None = None
+        self._is_closed = False
         self._is_stuck = False
         """Whether a filter exceeded its timeout. Then no filters apply until settings change."""
 
@@ -70,10 +72,16 @@ class BlobReader:
         with self._lock, contextlib.suppress(OSError):
             self._start()
 
-    def close(self) -> None:
+    def restart(self) -> None:
         """End the processes. They are started again when needed: call this when attributes have changed."""
         with self._lock:
             self._is_stuck = False
+            self._close()
+
+    def close(self) -> None:
+        """End the processes. A thread that still reads does not start them again."""
+        with self._lock:
+            self._is_closed = True
             self._close()
 
     def _close(self) -> None:
@@ -153,6 +161,8 @@ class BlobReader:
             return {}
 
     def _start(self) -> _Processes:
+        if self._is_closed:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         stamps = tuple(_stamp(each) for each in self._list_settings())
         known = self._processes
         if known is not None:

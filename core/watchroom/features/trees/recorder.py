@@ -195,7 +195,7 @@ class TreeRecorder:
                     if last in _IGNORE_FILES:
                         self._ignored.clear()
                     if last == _ATTRIBUTES_FILE:
-                        self.blobs.close()
+                        self.blobs.restart()
 
     def is_nested(self, name: str) -> bool:
         """Return whether the file ``name`` is in another repository within the tree."""
@@ -215,7 +215,7 @@ class TreeRecorder:
         """Make the next `record` compare the whole tree."""
         with self._lock:
             self._needs_look = True
-            self.blobs.close()
+            self.blobs.restart()
 
     # -- recording
 
