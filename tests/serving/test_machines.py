@@ -517,3 +517,13 @@ def test_an_answer_by_a_clock_far_ahead_is_sent(ssh: Ssh) -> None:
         time.sleep(5)
         assert found.view.is_connected
         assert len(ssh.processes) == 1
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.001, 0.002, 0.003, 0.005, 0.008, 0.012, 0.02])
+def test_an_end_during_the_start_of_ssh_is_not_held_up(ssh: Ssh, seconds: float) -> None:
+    found = Near([hostile(ssh, LEFT_OPEN.format(hello=HELLO))])
+    found.machines.start()
+    time.sleep(seconds)
+    began = time.monotonic()
+    found.machines.close()
+    assert time.monotonic() - began < 5

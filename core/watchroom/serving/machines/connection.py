@@ -288,8 +288,14 @@ class _Link:
 
     async def _connect(self) -> None:
         """Connect, and follow the machine until the connection ends. Raises `_Lost`, `_OtherProtocol`."""
+        starting = asyncio.ensure_future(_start(self._command))
         try:
-            transport, process = await _start(self._command)
+            transport, process = await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            # asyncio does not close the pipes of a start that is cancelled.
+            with suppress(OSError):
+                await _end(*await starting)
+            raise
         except OSError as error:
             raise _Lost(f"ssh: {error.strerror or error}") from error
         errors = bytearray()
@@ -310,11 +316,7 @@ class _Link:
             for task in (reading, beating):
                 if task is not None:
                     task.cancel()
-            with suppress(ProcessLookupError):
-                # With the programs through which ssh may connect.
-                os.killpg(process.pid, signal.SIGKILL)
-            _close_pipes(transport)
-            await process.wait()
+            await _end(transport, process)
 
     async def _greet(self, process: Process) -> None:
         hello = await self._read(process.stdout, CONNECT_SECONDS)
@@ -425,12 +427,12 @@ async def _start(command: Sequence[str]) -> tuple[SubprocessTransport, Process]:
     return transport, Process(transport, protocol, loop)
 
 
-def _close_pipes(transport: SubprocessTransport) -> None:
-    """Close the pipes to a process that has ended.
-
-    asyncio waits for the end of each pipe. A pipe with unread data never ends, nor one that another process
-    has inherited.
-    """
+async def _end(transport: SubprocessTransport, process: Process) -> None:
+    """End ssh, and the programs through which it may connect."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    # asyncio waits for the end of each pipe. A pipe with unread data never ends, nor one that another process
+    # has inherited.
     for number in range(3):
         pipe = transport.get_pipe_transport(number)
         if pipe is None or pipe.is_closing():
@@ -439,6 +441,7 @@ def _close_pipes(transport: SubprocessTransport) -> None:
             pipe.abort()
         else:
             pipe.close()
+    await process.wait()
 
 
 async def _keep_errors(stream: StreamReader | None, kept: bytearray) -> None:
