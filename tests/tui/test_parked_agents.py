@@ -67,6 +67,15 @@ async def test_an_unknown_reset_says_so_and_is_resumed_now(workspace: Workspace)
         assert not is_leave(row)
 
 
+async def test_the_keys_of_an_agent_work_on_its_need(workspace: Workspace) -> None:
+    async with dashboard(workspace, size=WIDE) as user:
+        park(workspace, None)
+        await user.sees("⧖ parked alice", "p resume", "m message", "X end")
+        await user.press("p")
+        await user.is_told("alice is resumed.")
+        assert not any(map(is_leave, instructions(workspace)))
+
+
 async def test_the_agents_screen_has_the_key_too(workspace: Workspace) -> None:
     resets = workspace.journal.now() + 3600 * 10**9
     async with dashboard(workspace, size=WIDE) as user:

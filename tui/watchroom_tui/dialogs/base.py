@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
@@ -33,6 +33,18 @@ class ModalDialog(ModalScreen[Result], WorkerScreen[Result]):
 
     def on_mount(self) -> None:
         self.dashboard.release_keys()
+
+    def call_after_keys(self, act: Callable[[], object]) -> None:
+        """Call ``act`` after all earlier keys, unless one of them has closed the dialog.
+
+        Earlier keys may still be queued for the focused widget, while keys of the dialog are handled at once.
+        """
+
+        def act_if_open() -> None:
+            if self.is_current:
+                act()
+
+        (self.focused or self).call_later(act_if_open)
 
     def key_hints(self) -> str:
         """Return the keys and their actions, for the lower edge."""

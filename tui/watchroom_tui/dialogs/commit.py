@@ -67,6 +67,9 @@ class CommitDialog(ModalDialog[str | None]):
         self.query_one(TextPane).action_scroll_by(lines)
 
     def action_commit(self) -> None:
+        self.call_after_keys(self._commit)
+
+    def _commit(self) -> None:
         message = self.query_one(Input).value.strip()
         if message:
             self.dismiss(message)

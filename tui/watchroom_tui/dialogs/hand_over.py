@@ -88,6 +88,9 @@ class HandOverDialog(ModalDialog[tuple[str, str] | None]):
         return action not in ("send", "new_line")
 
     def action_send_line(self) -> None:
+        self.call_after_keys(self._hand_over)
+
+    def _hand_over(self) -> None:
         receiver = self.query_one("#to", Input).value.strip()
         if receiver in self._agents:
             self.dismiss((receiver, self._write_text()))

@@ -231,6 +231,9 @@ class LandDialog(ModalDialog[Sequence[LandOrder] | Tree | None]):
         self.query_one(TextPane).action_scroll_by(lines)
 
     def action_land(self) -> None:
+        self.call_after_keys(self._land)
+
+    def _land(self) -> None:
         """Close the dialog, unless the preview of the branch is not ready, or nothing can be landed or
         committed."""
         is_ready = self.query_one("#into", Input).value.strip() == self._target

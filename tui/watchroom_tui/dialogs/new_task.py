@@ -93,6 +93,9 @@ class NewTaskDialog(ModalDialog[str | None]):
             self._text.insert("\n")
 
     def action_send_line(self) -> None:
+        self.call_after_keys(self._begin)
+
+    def _begin(self) -> None:
         if not self._is_beginning:
             self._is_beginning = True
             self._say(self.dashboard.texts("new_task.begins"))

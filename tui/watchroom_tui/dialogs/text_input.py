@@ -120,18 +120,13 @@ class TextInputDialog(ModalDialog[str | None]):
         return action not in ENTER_SENDS or ENTER_SENDS[action] != self._many_lines
 
     def action_new_line(self) -> None:
-        self._once_written(self._begin_line)
+        self.call_after_keys(self._begin_line)
 
     def action_send_line(self) -> None:
         self.action_send()
 
     def action_send(self) -> None:
-        self._once_written(self._send)
-
-    def _once_written(self, act: Callable[[], None]) -> None:
-        """Call ``act`` after all earlier keys. Earlier keys may still be queued for the editor, while keys of
-        the dialog are handled at once."""
-        self._writer.call_later(act)
+        self.call_after_keys(self._send)
 
     def _begin_line(self) -> None:
         self._writer.insert("\n")

@@ -84,6 +84,9 @@ class AddTreeDialog(ModalDialog[None]):
         return action not in ("send", "new_line")
 
     def action_send_line(self) -> None:
+        self.call_after_keys(self._begin_to_add)
+
+    def _begin_to_add(self) -> None:
         name, start = (self.query_one(f"#{each}", Input).value.strip() for each in ("name", "start"))
         if name and not self._is_adding:
             self._is_adding = True

@@ -100,9 +100,9 @@ class OverviewScreen(BaseScreen):
         if action == "commit_work":
             return bool(self.dashboard.model.trees)
         if action in ("message", "pause", "end_session"):
-            view = self.query_one("#agents", AgentList).agent
+            view = self.agent_to_pause
             is_possible = view is not None and (action == "message" or view.is_unfinished)
-            return self._is_in("agents") and is_possible
+            return is_possible and (self._is_in("agents") or self._parked_agent is not None)
         return True
 
     def _is_in(self, pane: str) -> bool:
@@ -143,11 +143,19 @@ class OverviewScreen(BaseScreen):
 
     @property
     def agent_to_pause(self) -> AgentView | None:
-        return self.query_one("#agents", AgentList).agent
+        return self._parked_agent or self.query_one("#agents", AgentList).agent
+
+    @property
+    def _parked_agent(self) -> AgentView | None:
+        """The parked agent of the need under the cursor."""
+        need = self.current_need
+        if need is None or need.kind != "parked" or not self._is_in("needs"):
+            return None
+        return self.dashboard.model.agent(need.agent)
 
     @property
     def _agent(self) -> str:
-        view = self.query_one("#agents", AgentList).agent
+        view = self.agent_to_pause
         return view.agent.id if view else ""
 
     @cached_property
