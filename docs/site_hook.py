@@ -16,6 +16,8 @@ from mkdocs.structure.pages import Page
 
 ROOT: Final = Path(__file__).parents[1]
 LINK: Final = re.compile(r"(?<=\]\()(?!https?:|#)([^)#\s]+)")
+LABEL: Final = re.compile(r"(?<=^```python) [\w-]+$", re.MULTILINE)
+"""The names by which tests find examples. MkDocs would not read the example as code."""
 SOURCE_LINK: Final = re.compile(r"\[([^\]]+)\]\(<>[^)]*\)")
 
 
@@ -28,7 +30,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Point the links of ``page`` at pages of the site. A link to source code becomes its text."""
+    """Point the links of ``page`` at pages of the site. A link to source code becomes its text. Remove the
+    names of examples."""
     here = posixpath.dirname(page.file.src_uri)
     folder = here if (ROOT / page.file.src_uri).exists() else posixpath.join("docs", here)
 
@@ -39,4 +42,4 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             return "<>"
         return posixpath.relpath(inside, here or ".")
 
-    return SOURCE_LINK.sub(r"\1", LINK.sub(point, markdown))
+    return SOURCE_LINK.sub(r"\1", LINK.sub(point, LABEL.sub("", markdown)))
