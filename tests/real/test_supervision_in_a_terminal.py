@@ -491,7 +491,9 @@ def test_routines_are_listed_and_stopped(desk: Desk) -> None:
     look.sees("Routine look is added")
     assert look.wait(PATIENCE) == 0
     dashboard = desk.open_dashboard()
-    dashboard.goes_to("9", "Routines", "deps", "daily 07:00", "look", "at the next change")
+    dashboard.goes_to(
+        "9", "Routines", "deps", "daily 07:00", "look", "when a.txt changes", "at the next change"
+    )
     desk.repository.write("a.txt", "one\n")
     dashboard.sees("failed")
     dashboard.send(TAB)

@@ -34,6 +34,17 @@ async def test_a_person_sees_the_routines_and_stops_one(tmp_path: Path) -> None:
             )
 
 
+async def test_a_watched_file_is_shown_as_seen_from_the_folder(tmp_path: Path) -> None:
+    with Workspace.open(tmp_path / "team", [Agent("alice")]) as workspace:
+        for name, file in (("inside", tmp_path / "src/a.txt"), ("outside", Path("/elsewhere/b.txt"))):
+            trigger = Trigger("file", target=str(file))
+            plan = make_plan(workspace, trigger=trigger, folder=str(tmp_path))
+            workspace.routines.add(CallContext("human:dana"), name, "Look.", plan)
+        async with dashboard(workspace, size=WIDE) as user:
+            await user.goes_to("9", "tasks")
+            await user.sees("when src/a.txt changes", "when /elsewhere/b.txt changes")
+
+
 async def test_without_routines_there_is_no_list(tmp_path: Path) -> None:
     with Workspace.open(tmp_path / "team", [Agent("alice")]) as workspace:
         async with dashboard(workspace, size=WIDE) as user:

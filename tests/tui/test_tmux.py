@@ -77,11 +77,14 @@ class Server:
 
     def __init__(self, socket: str, workspace: Workspace) -> None:
         self.socket = socket
+        self._program = shutil.which("tmux") or "tmux"
         self.workspace = workspace
         self._sessions = 0
 
     def tmux(self, *words: str) -> str:
-        done = subprocess.run(["tmux", "-S", self.socket, *words], check=True, capture_output=True, text=True)
+        done = subprocess.run(
+            [self._program, "-S", self.socket, *words], check=True, capture_output=True, text=True
+        )
         return done.stdout.strip()
 
     def open_pane(self, *command: str) -> str:

@@ -259,7 +259,7 @@ def _list(workspace: Workspace, args: Namespace, texts: Catalogue) -> None:
     table = [
         {
             "routine": each.name,
-            "when": trigger_text(each.plan.trigger, texts),
+            "when": trigger_text(each.plan, texts),
             "next": next_text(each, now, texts, is_served=served),
             "last": outcome_text(each, texts),
             "spent": spent_text(each, texts),
@@ -281,7 +281,7 @@ def _show(workspace: Workspace, routine: Routine, args: Namespace, texts: Catalo
         "what": sanitize(routine.prompt),
         "who": sanitize(plan.client or plan.model),
         "folder": sanitize(plan.folder),
-        "when": trigger_text(plan.trigger, texts),
+        "when": trigger_text(plan, texts),
         "next": next_text(routine, now, texts, is_served=served),
         "spent": spent_text(routine, texts),
         "budget": amount_text(plan.budget, plan.measure, texts),

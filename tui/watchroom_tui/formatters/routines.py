@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from watchroom.features.routines.rows import Measure, Routine
-from watchroom.features.routines.rules import Trigger, next_slot
+import os.path
+
+from watchroom.features.routines.rows import Measure, Routine, RoutinePlan
+from watchroom.features.routines.rules import next_slot
 from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters.local_time import local_time
@@ -12,14 +14,18 @@ from watchroom_tui.presentation.sanitize import sanitize
 _UNITS = ((604_800, "w"), (86_400, "d"), (3600, "h"), (60, "m"))
 
 
-def trigger_text(trigger: Trigger, texts: Catalogue) -> str:
-    """Return what starts a run."""
+def trigger_text(plan: RoutinePlan, texts: Catalogue) -> str:
+    """Return what starts a run. A file in the folder of the routine is named as seen from there."""
+    trigger = plan.trigger
     if trigger.kind == "every":
         seconds, unit = next(each for each in _UNITS if trigger.seconds % each[0] == 0)
         return texts("routines.every", interval=f"{trigger.seconds // seconds}{unit}")
     if trigger.kind == "daily":
         return texts("routines.daily", at=trigger.at, zone=sanitize(trigger.zone))
-    return texts(f"routines.{trigger.kind}", target=sanitize(trigger.target))
+    target = trigger.target
+    if trigger.kind == "file":
+        target = target.removeprefix(os.path.join(plan.folder, ""))
+    return texts(f"routines.{trigger.kind}", target=sanitize(target))
 
 
 def next_text(routine: Routine, now: int, texts: Catalogue, *, is_served: bool) -> str:

@@ -60,7 +60,7 @@ class RoutineList(ItemList[RoutineItem]):
         will_run = item.is_served or routine.is_running or not is_active
         return (
             [Span(" "), Span(sanitize(routine.name), "strong" if is_active else "dim")],
-            [Span(trigger_text(routine.plan.trigger, texts), "dim")],
+            [Span(trigger_text(routine.plan, texts), "dim")],
             [Span(next_text(routine, now, texts, is_served=item.is_served), "" if will_run else "warning")],
             [Span(outcome_text(routine, texts), style)],
             [Span(spent_text(routine, texts))],
