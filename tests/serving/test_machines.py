@@ -26,12 +26,12 @@ from watchroom.serving.machines.messages import (
     MAX_ANSWER,
     MAX_LINE,
     PROTOCOL,
-    Answer,
     BadLineError,
     Beat,
     FarNeed,
+    FarSummary,
     Hello,
-    Summary,
+    NeedAnswer,
     dump_line,
     parse_from_far,
     parse_from_near,
@@ -426,8 +426,8 @@ def test_the_same_answer_counts_once(root: Path, workspace: Workspace) -> None:
     number = ask(workspace)
     far = _Far(root)
     far.send(dump_line(Hello(protocol=PROTOCOL, version="0")))
-    (need,) = Summary.model_validate(far.read("summary")).needs
-    answer = Answer(
+    (need,) = FarSummary.model_validate(far.read("summary")).needs
+    answer = NeedAnswer(
         key="a" * 32,
         row=number,
         shown=need.shown,

@@ -22,7 +22,7 @@ from watchroom.serving.machines.messages import (
     FarAnswer,
     FarNeed,
     FarOption,
-    Summary,
+    FarSummary,
     dump_line,
 )
 from watchroom.texts import Catalogue
@@ -58,7 +58,7 @@ class SummaryMaker:
         self._pages: dict[int, _Page | None] = {}
         self._pages_at = -1
 
-    def __call__(self, model: Model) -> Summary:
+    def __call__(self, model: Model) -> FarSummary:
         now = model.time
         agents, needs = order_agents(model.agents, now), urgent_needs(model, now)
         if model.seq != self._pages_at:
@@ -67,7 +67,7 @@ class SummaryMaker:
             self._pages_at = model.seq
         listed = [self._need(each) for each in needs[:MAX_NEEDS]]
         while True:
-            summary = Summary(
+            summary = FarSummary(
                 time=now,
                 agents=tuple(self._agent(each, now) for each in agents[:MAX_AGENTS]),
                 needs=tuple(listed),

@@ -13,7 +13,7 @@ from watchroom.errors import AgentCannotAnswer, JournalDamaged, JournalError, Re
 from watchroom.features.calls.reads import RequestDetails, find_request, read_request
 from watchroom.kernel.journal import Journal
 from watchroom.model import ANSWER, HUMAN_PREFIX, SEEN, Json
-from watchroom.serving.machines.messages import Answer, Check, Result
+from watchroom.serving.machines.messages import Check, NeedAnswer, Result
 from watchroom.texts import Language, catalogue
 from watchroom.workspace import Workspace
 
@@ -40,7 +40,7 @@ class PersonAnswers:
         self._person = person
         self._language: Language = language
 
-    def answer(self, given: Answer) -> Result:
+    def answer(self, given: NeedAnswer) -> Result:
         """Carry out an answer, at most once for each key. Return what became of it."""
         try:
             earlier = self._earlier(given.key)
@@ -74,7 +74,7 @@ class PersonAnswers:
             return Result(key=key, state="accepted", message=str(row.detail.get("outcome", "")))
         return _refused(key, row.error)
 
-    def _answer(self, workspace: Workspace, given: Answer) -> Result:
+    def _answer(self, workspace: Workspace, given: NeedAnswer) -> Result:
         texts = catalogue(self._language)
         # The connection may have been interrupted for longer than the person was told to wait.
         if workspace.journal.now() > given.until:
@@ -105,7 +105,7 @@ def _read(journal: Journal, number: int) -> RequestDetails:
         raise RequestNotFound(request=number) from error
 
 
-def _call(given: Answer) -> tuple[str, Mapping[str, Json]]:
+def _call(given: NeedAnswer) -> tuple[str, Mapping[str, Json]]:
     """Return the tool and the arguments for an answer."""
     if given.decision == "seen":
         return SEEN, {"row": given.row}

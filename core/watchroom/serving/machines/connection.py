@@ -30,17 +30,17 @@ from watchroom.serving.machines.messages import (
     MAX_LINE,
     MAX_TIME,
     PROTOCOL,
-    Answer,
     BadLineError,
     Beat,
     Check,
     FarAgent,
     FarAnswer,
     FarNeed,
+    FarSummary,
     FromFar,
     Hello,
+    NeedAnswer,
     Result,
-    Summary,
     dump_line,
     parse_from_far,
 )
@@ -269,7 +269,7 @@ class _Link:
         # The other machine's clock can be anything.
         until = min(MAX_TIME, max(0, time.time_ns() + self.view.ahead + int(ANSWER_SECONDS * _SECOND)))
         try:
-            answer = Answer(
+            answer = NeedAnswer(
                 key=key,
                 row=need.row,
                 shown=need.shown,
@@ -353,7 +353,7 @@ class _Link:
         if isinstance(message, Hello):
             return
         ahead = message.time - time.time_ns()
-        if isinstance(message, Summary):
+        if isinstance(message, FarSummary):
             is_new = not self.view.is_connected
             self.view = self.view._replace(
                 state="connected",
@@ -407,7 +407,7 @@ class _Link:
         self.view = self.view._replace(sent={each.need.row: each.is_unknown for each in self._sent.values()})
         self._on_change()
 
-    def _write(self, message: Hello | Beat | Answer | Check) -> None:
+    def _write(self, message: Hello | Beat | NeedAnswer | Check) -> None:
         # Nothing waits for the other end to read: if it does not, the connection is lost in seconds.
         if self._writer is not None and not self._writer.is_closing():
             self._writer.write(dump_line(message))

@@ -21,12 +21,12 @@ from watchroom.serving.machines.messages import (
     BEAT_SECONDS,
     MAX_LINE,
     PROTOCOL,
-    Answer,
     BadLineError,
     Beat,
     Check,
+    FarSummary,
     Hello,
-    Summary,
+    NeedAnswer,
     dump_line,
     parse_from_near,
 )
@@ -38,7 +38,7 @@ _FRAME_SECONDS: Final = 0.3
 _CHUNK: Final = 2000
 _PIECE: Final = 1 << 16
 
-Describe = Callable[[Model], Summary]
+Describe = Callable[[Model], FarSummary]
 """Returns the summary of a model."""
 
 
@@ -90,7 +90,7 @@ class FarEnd:
         except BadLineError:
             # A newer near end may send more kinds of messages.
             return
-        if isinstance(message, Answer):
+        if isinstance(message, NeedAnswer):
             self._send(self._answers.answer(message))
         elif isinstance(message, Check) and (result := self._answers.check(message)) is not None:
             self._send(result)

@@ -109,7 +109,7 @@ class FarNeed(_Message):
     shown: _Digest = ""
 
 
-class Summary(_Message):
+class FarSummary(_Message):
     """The state of the workspace, whenever it changes. ``more_agents``, ``more_needs``: how many are left
     out."""
 
@@ -121,7 +121,7 @@ class Summary(_Message):
     more_needs: Annotated[int, Field(ge=0, le=_MAX_COUNT)] = 0
 
 
-class Answer(_Message):
+class NeedAnswer(_Message):
     """A person's answer to the need ``row``.
 
     - ``key``: identifies the answer. The same key never answers twice.
@@ -141,7 +141,7 @@ class Answer(_Message):
 
 
 class Check(_Message):
-    """Asks what became of an answer whose result was lost. ``until``: see `Answer`."""
+    """Asks what became of an answer whose result was lost. ``until``: see `NeedAnswer`."""
 
     type: Literal["check"] = "check"
     key: _Key
@@ -157,8 +157,8 @@ class Result(_Message):
     message: Annotated[str, Field(max_length=2000)] = ""
 
 
-FromFar: TypeAlias = Hello | Beat | Summary | Result
-FromNear: TypeAlias = Hello | Beat | Answer | Check
+FromFar: TypeAlias = Hello | Beat | FarSummary | Result
+FromNear: TypeAlias = Hello | Beat | NeedAnswer | Check
 _FROM_FAR: Final[TypeAdapter[FromFar]] = TypeAdapter(Annotated[FromFar, Field(discriminator="type")])
 _FROM_NEAR: Final[TypeAdapter[FromNear]] = TypeAdapter(Annotated[FromNear, Field(discriminator="type")])
 
