@@ -163,7 +163,7 @@ def far_end_of(workspace: Workspace) -> psutil.Process:
         each
         for each in psutil.process_iter(["cmdline"])
         if {"machine", "serve", root} <= {*(each.info["cmdline"] or ())}
-        and "sh" not in each.info["cmdline"][0]
+        and os.path.basename(each.info["cmdline"][0]).startswith("python")
     ]
     return found
 
