@@ -1,27 +1,35 @@
-"""The entry point of the program. It answers ``watchroom status --line`` and the hooks of the plugin before
-the command line is loaded, which takes longer than the answer."""
+"""The entry point of the program. It answers ``--version``, ``status --line`` and the hooks of the plugin
+before the command line is loaded, which takes longer than the answer."""
 
 from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
 
 
 def main() -> int:
     """Run the command line of this process. Return the exit status."""
     _become_hook(sys.argv[1:])
     line = _find_line(sys.argv[1:])
-    if line is None:
+    if line is None or not _write(line):
         from watchroom_cli.main import main as run_command
 
         return run_command()
-    if line and sys.stdout is not None:
-        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
-        # The reader may end first.
-        with suppress(BrokenPipeError):
-            print(line, flush=True)
     return 0
+
+
+def _write(line: str) -> bool:
+    """Write ``line`` to standard output. Return False if that fails, which the command line reports."""
+    if not line or sys.stdout is None:
+        return True
+    try:
+        os.write(sys.stdout.fileno(), f"{line}\n".encode(sys.stdout.encoding, "replace"))
+    except BrokenPipeError:
+        # The reader may end first.
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def _become_hook(typed: list[str]) -> None:
@@ -35,7 +43,11 @@ def _become_hook(typed: list[str]) -> None:
 
 
 def _find_line(typed: list[str]) -> str | None:
-    """Return the status line. None if ``typed`` asks for something else, or nobody answers."""
+    """Return the version or the status line. None if ``typed`` asks for something else, or nobody answers."""
+    if typed == ["--version"]:
+        from watchroom import __version__
+
+        return f"watchroom {__version__}"
     place, *more = [*typed[2:], os.curdir]
     if typed[:2] != ["status", "--line"] or len(more) > 1 or place.startswith("-"):
         return None
