@@ -64,7 +64,7 @@ def _measure(context: RunContext) -> list[Row]:
         theirs = {
             peer: _Installation(folder, _Package(peer.name, peer.requirements[0], command))
             for peer, command in (
-                (_POSTING, ("posting", "--version")),
+                (_POSTING, ("posting", "--help")),
                 (_HARLEQUIN, ("harlequin", "--version")),
                 (_MAIL, ("python", "-m", "mcp_agent_mail", "--help")),
             )
@@ -73,7 +73,8 @@ def _measure(context: RunContext) -> list[Row]:
 
         def contenders(sample: Callable[[_Installation], Callable[[int], float]]) -> list[Contender]:
             return [
-                Contender(peer, sample(each), remark=_REMARKS.get(peer, "")) for peer, each in theirs.items()
+                Contender(peer, sample(each), remark=_REMARKS.get(peer, ""), behind=_BEHIND)
+                for peer, each in theirs.items()
             ]
 
         installed = context.compare(
@@ -82,7 +83,11 @@ def _measure(context: RunContext) -> list[Row]:
         measured = {row.peer for row in installed if isinstance(row, Comparison)}
         sizes = [
             context.row(
-                "size of its environment", Contender(peer, each), ours.sizes[1:], each.sizes[1:], "bytes"
+                "size of its environment",
+                Contender(peer, each, behind=_BEHIND),
+                ours.sizes[1:],
+                each.sizes[1:],
+                "bytes",
             )
             for peer, each in theirs.items()
             if peer.name in measured
@@ -116,6 +121,7 @@ def _size(folder: str) -> int:
     )
 
 
+_BEHIND: Final = "61 packages, among them git, cryptography and realtime documents in native code"
 _REMARKS: Final = {_MAIL: "the release on PyPI, a fork of mcp_agent_mail"}
 
 GROUP: Final = Group(
