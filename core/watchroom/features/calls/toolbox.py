@@ -33,7 +33,7 @@ from watchroom.errors import (
 from watchroom.features.calls.call_policy import CallPolicy
 from watchroom.features.calls.proposals import approval_checksum, approval_conditions
 from watchroom.features.calls.tool_registry import ToolRegistry, all_tools, prompt_parts
-from watchroom.features.config.known_versions import PathKey
+from watchroom.features.config.agent_versions import PathKey
 from watchroom.features.config.store import Store
 from watchroom.features.conflicts.change_notices import result_fields
 from watchroom.features.conflicts.reads import diff_missed_changes

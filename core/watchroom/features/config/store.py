@@ -8,7 +8,7 @@ from itertools import chain
 
 from watchroom import validation
 from watchroom.errors import ApprovalOutdated, InvalidPath, NotFound, NotText, PathBlocked
-from watchroom.features.config.known_versions import KnownVersions
+from watchroom.features.config.agent_versions import AgentVersions
 from watchroom.features.config.registry import Registry
 from watchroom.kernel.background import Background
 from watchroom.kernel.call_context import CallContext, Seen
@@ -33,7 +33,7 @@ class Store:
     - ``host``: knows whether this checkout is the host of a shared journal.
     - ``background``: timers, and subscribers to new rows.
     - ``registry``: the registered agents and the settings.
-    - ``known_versions``: the versions that agents have seen.
+    - ``agent_versions``: the versions that agents have seen.
     """
 
     journal: Journal
@@ -42,7 +42,7 @@ class Store:
     host: CheckoutHost
     background: Background
     registry: Registry
-    known_versions: KnownVersions = field(default_factory=KnownVersions)
+    agent_versions: AgentVersions = field(default_factory=AgentVersions)
 
     def write(self, draft: Write) -> Appended:
         """Commit ``draft``. Return the outcome. A conflict is an outcome that the caller reports.
@@ -82,7 +82,7 @@ class Store:
 
     def _checked(self, draft: Write, appended: Appended) -> Appended:
         """Return ``appended``. Raise refusals of ``draft`` that callers do not handle as outcomes."""
-        self.known_versions.record(appended.row)
+        self.agent_versions.record(appended.row)
         if appended.row.error == ApprovalOutdated.code:
             raise ApprovalOutdated(tool=draft.tool, has_row=True)
         if appended.row.error == "path_blocked":
@@ -165,7 +165,7 @@ class Store:
         """Record that ``call`` read ``version`` of ``path`` in ``zone``. The row is written later, in a
         batch."""
         self.commits.note(call.note(zone, path, base=version, durable=False))
-        self.known_versions.record_read(call.actor, call.tool, zone, path, version)
+        self.agent_versions.record_read(call.actor, call.tool, zone, path, version)
 
     def check_path(self, zone: Zone, path: str, name: str | None = None) -> str:
         """Return ``path`` in ``zone``. Raise `InvalidPath` if its name is not valid. ``name``: the name that

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from watchroom.features.config.known_versions import NOTICED, KnownVersion, PathKey
+from watchroom.features.config.agent_versions import NOTICED, AgentVersion, PathKey
 from watchroom.features.config.store import Store
 from watchroom.kernel.call_context import CallContext, CallNotices
 from watchroom.kernel.journal import NoteKey, RowFilter
@@ -43,9 +43,9 @@ class ChangeNotices:
         switched notices off."""
         if actor_kind(agent) != "agent" or not self._store.registry.cached.change_notices:
             return ()
-        if not self._store.known_versions.is_loaded(agent):
+        if not self._store.agent_versions.is_loaded(agent):
             self._load(agent)
-        return self._store.known_versions.paths(agent)
+        return self._store.agent_versions.paths(agent)
 
     def _load(self, agent: str) -> None:
         """Find what ``agent`` saw in earlier processes."""
@@ -59,7 +59,7 @@ class ChangeNotices:
             if row.version is not None and row.zone in NOTICED and row.actor != agent and key not in known:
                 changed.setdefault(key, row.version)
         self._look_up(agent, [*changed.items()][:_MAX_LOOKUPS])
-        self._store.known_versions.load(agent, own)
+        self._store.agent_versions.load(agent, own)
 
     def _look_up(self, agent: str, changed: Sequence[tuple[PathKey, int]]) -> None:
         """Find the versions of ``changed`` paths that ``agent`` saw before the newest rows."""
@@ -71,7 +71,7 @@ class ChangeNotices:
             versions = journal.history(zone, path, after_version=after, limit=_MAX_VERSIONS)
             own = [row.version or 0 for row in versions if row.actor == agent]
             seen = max([*own, *([note.base or 0] if note is not None else [])], default=None)
-            self._store.known_versions.record_read(agent, "", zone, path, seen)
+            self._store.agent_versions.record_read(agent, "", zone, path, seen)
 
     def begin(self, call: CallContext, shown: PathKey | None) -> CallContext:
         """Return ``call`` with the notices for its result. ``shown``: the path whose current version the call
@@ -88,7 +88,7 @@ class ChangeNotices:
 
         def claim() -> Sequence[Mapping[str, Json]]:
             # Another call of the agent may have given them in the meantime.
-            notify = self._store.known_versions.notify
+            notify = self._store.agent_versions.notify
             return [notice for each, notice in found if notify(agent, each.key, each.version)]
 
         return replace(call, notices=CallNotices(claim, len(news))) if found else call
@@ -97,7 +97,7 @@ class ChangeNotices:
         """Yield those of ``heads`` that ``agent`` does not know."""
         for head in heads:
             key = head.zone, head.path
-            known = self._store.known_versions.find(agent, key)
+            known = self._store.agent_versions.find(agent, key)
             if key != shown and known is not None and known.known < (head.version or 0):
                 yield _News(head, known)
 
@@ -108,7 +108,7 @@ class ChangeNotices:
         rows = self._store.journal.history(zone, path, after_version=after, limit=version - after)
         authors = dict.fromkeys(row.actor for row in rows if row.actor != agent)
         if not authors:
-            self._store.known_versions.record_read(agent, "", zone, path, version)
+            self._store.agent_versions.record_read(agent, "", zone, path, version)
         return [*authors][:_MAX_AUTHORS]
 
 
@@ -116,7 +116,7 @@ class _News(NamedTuple):
     """The ``head`` of a path, and what an agent knows of the path."""
 
     head: Row
-    known: KnownVersion
+    known: AgentVersion
 
     @property
     def key(self) -> PathKey:

@@ -1,4 +1,4 @@
-"""`KnownVersions`: the versions of files, boards and documents that agents have seen. In memory, no I/O."""
+"""`AgentVersions`: the versions of files, boards and documents that agents have seen. In memory, no I/O."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_AGENTS: Final = 200
 PathKey: TypeAlias = tuple[Zone, str]
 
 
-class KnownVersion(NamedTuple):
+class AgentVersion(NamedTuple):
     """What an agent knows of a path.
 
     - ``seen``: the newest version that it read or wrote.
@@ -35,12 +35,12 @@ class KnownVersion(NamedTuple):
         return max(self)
 
 
-class KnownVersions:
+class AgentVersions:
     """What agents know of paths. The rows of agents determine it. May be used from any thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._agents: OrderedDict[str, OrderedDict[PathKey, KnownVersion]] = OrderedDict()
+        self._agents: OrderedDict[str, OrderedDict[PathKey, AgentVersion]] = OrderedDict()
         self._loaded: set[str] = set()
 
     def record(self, row: Row) -> None:
@@ -70,7 +70,7 @@ class KnownVersions:
             paths = self._paths_of(actor)
             known = paths.pop(key, None)
             if known is None:
-                paths[key] = KnownVersion(version)
+                paths[key] = AgentVersion(version)
             elif after is None or known.known == after:
                 paths[key] = known._replace(seen=max(known.seen, version))
             else:
@@ -102,7 +102,7 @@ class KnownVersions:
         with self._lock:
             return [*self._agents.get(agent, ())]
 
-    def find(self, agent: str, key: PathKey) -> KnownVersion | None:
+    def find(self, agent: str, key: PathKey) -> AgentVersion | None:
         """Return what ``agent`` knows of the path ``key``, None if it has not seen the path."""
         with self._lock:
             return self._find(agent, key)
@@ -116,11 +116,11 @@ class KnownVersions:
             self._agents[agent][key] = known._replace(notified=version)
             return True
 
-    def _find(self, agent: str, key: PathKey) -> KnownVersion | None:
+    def _find(self, agent: str, key: PathKey) -> AgentVersion | None:
         paths = self._agents.get(agent)
         return None if paths is None else paths.get(key)
 
-    def _paths_of(self, agent: str) -> OrderedDict[PathKey, KnownVersion]:
+    def _paths_of(self, agent: str) -> OrderedDict[PathKey, AgentVersion]:
         paths = self._agents.setdefault(agent, OrderedDict())
         self._agents.move_to_end(agent)
         if len(self._agents) > _MAX_AGENTS:
