@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -538,3 +543,58 @@ def test_a_document_whose_schema_is_broken_keeps_nobody_from_the_others(
         put(again.tools("bob"), "title", "fine", "other")
         refused(again.tools("bob"), "realtime_get_field", doc_id="doc1", field_name="title")
         assert ("realtime", "doc1") in {(problem.zone, problem.path) for problem in again.verify()}
+
+
+_REFUSED = {"doc_id": "doc1", "field_name": "refused", "operation": "insert"}
+_LOST = {"position": 0, "text": "lost "}
+
+
+@pytest.fixture
+def full_disk(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    """Another connection to a journal that accepts no edit of the field ``refused``."""
+    with Workspace.open(tmp_path, ["alice", "bob"]) as workspace:
+        create(workspace.tools("alice"), body="rga", refused="rga")
+    with closing(sqlite3.connect(tmp_path / ".watchroom" / "journal.db", isolation_level=None)) as journal:
+        journal.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON rows WHEN NEW.detail LIKE '%refused%'"
+            " BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
+        )
+        yield journal
+
+
+def test_a_checkpoint_never_contains_an_edit_that_was_not_committed(
+    tmp_path: Path, full_disk: sqlite3.Connection
+) -> None:
+    with Workspace.open(tmp_path) as workspace:
+        alice = workspace.tools("alice")
+        for _ in range(5):
+            # The checkpoint of the first edit is written after the second one was refused.
+            edit(alice, "insert", position=0, text="kept ")
+            result = refused(alice, "realtime_edit_text", **_REFUSED, args=_LOST)
+            assert result["error"] == "journal_failed"
+    full_disk.execute("DROP TRIGGER full")
+    with Workspace.open(tmp_path) as reopened:
+        assert reopened.verify() == []
+        assert get(reopened.tools("alice"), "body") == "kept " * 5
+        assert get(reopened.tools("alice"), "refused") == ""
+
+
+def test_an_edit_that_waited_for_a_refused_one_does_not_build_on_it(
+    tmp_path: Path, full_disk: sqlite3.Connection
+) -> None:
+    with Workspace.open(tmp_path) as workspace, ThreadPoolExecutor() as pool:
+        alice, bob = workspace.tools("alice"), workspace.tools("bob")
+        assert get(alice, "refused") == get(bob, "refused") == ""
+        full_disk.execute("BEGIN IMMEDIATE")
+        lost = pool.submit(refused, alice, "realtime_edit_text", **_REFUSED, args=_LOST)
+        time.sleep(0.2)
+        kept = pool.submit(edit, bob, "insert", position=0, text="kept ")
+        time.sleep(0.2)
+        full_disk.execute("ROLLBACK")
+        assert lost.result()["error"] == "journal_failed"
+        assert kept.result()["length"] == 5
+        assert get(alice, "refused") == get(bob, "refused") == ""
+    full_disk.execute("DROP TRIGGER full")
+    with Workspace.open(tmp_path) as reopened:
+        assert reopened.verify() == []
+        assert get(reopened.tools("alice"), "refused") == ""

@@ -15,7 +15,7 @@ from watchroom.algorithms.crdt.checkpoint import (
     parse_version,
 )
 from watchroom.errors import InvalidState, WatchroomError
-from watchroom.features.documents.replica import LiveReplica
+from watchroom.features.documents.replica import DocumentReplica, LiveReplica
 from watchroom.features.documents.rows import DOCUMENT_ZONE
 from watchroom.kernel.background import Background
 from watchroom.kernel.checkout.edits import edit_note
@@ -115,8 +115,9 @@ class Checkpoints:
         try:
             # Hold the lock of the document only while its state is captured, not while the file is written.
             with live.lock:
-                live.catch_up()
-                state, version = live.capture(), live.version
+                replica = live if not live.is_discarded else self._replay(live.name)
+                replica.catch_up()
+                state, version = replica.capture(), replica.version
             data = encode_checkpoint(state)
             with self._turn:
                 folder = self._open()
@@ -131,6 +132,10 @@ class Checkpoints:
                         folder.write(place, data)
         except (OSError, WatchroomError):
             _log.exception("the checkpoint of %r could not be written", live.name)
+
+    def _replay(self, document: str) -> DocumentReplica:
+        """Return a replica of ``document`` that contains only committed edits. Raise `JournalError`."""
+        return DocumentReplica(document, self._journal, self.look(document))
 
     def replace(self, live: LiveReplica) -> None:
         """Write the file of ``live``, whatever it contains now. Raise OSError."""

@@ -136,6 +136,8 @@ class LiveReplica(DocumentReplica):
 
     def __init__(self, name: str, journal: Journal, start: Checkpoint | None) -> None:
         self.lock = RLock()
+        self.is_discarded = False
+        """Whether the replica must no longer be used, because it may contain an edit that has no row."""
         self._last_looked = 0
         self._unmerged: dict[str, set[str]] = {}
         super().__init__(name, journal, start)

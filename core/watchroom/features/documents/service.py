@@ -62,8 +62,7 @@ class Documents:
         if first is not None:
             fields = ", ".join(f"{field} ({kind})" for field, kind in self._get(name).document.schema.items())
             raise DocumentExists(document=name, by=first.actor, fields=fields)
-        live = self._get(name)
-        with live.lock:
+        with self._hold(name) as live:
             self._checkpoints.keep(live)
         return row
 
@@ -81,8 +80,7 @@ class Documents:
         ``view``: the fields as the caller last saw them. The read fields are added to it. The read is
         recorded. Raise `DocumentNotFound`, `FieldNotFound`, `JournalError`.
         """
-        live = self._get(name)
-        with live.lock:
+        with self._hold(name) as live:
             live.catch_up()
             if field:
                 view.record_seen(live, field)
@@ -96,8 +94,7 @@ class Documents:
     def edit_document(self, call: CallContext, view: ReplicaView, name: str) -> Iterator[DocumentEditor]:
         """Open the document ``name`` to edit it. ``view``: the fields as the caller last saw them. Raise
         `DocumentNotFound`, `JournalError`."""
-        live = self._get(name)
-        with live.lock:
+        with self._hold(name) as live:
             editor = DocumentEditor(self._store, live, view, self._names, call)
             try:
                 yield editor
@@ -118,8 +115,7 @@ class Documents:
     def merge_state(self, call: CallContext, name: str, state: Json) -> Row:
         """Merge the ``state`` of a replica outside the workspace into the document ``name``, atomically
         (FILES-4.9). Return the row. Raise `DocumentNotFound`, `InvalidState`, `JournalError`."""
-        live = self._get(name)
-        with live.lock:
+        with self._hold(name) as live:
             live.catch_up()
             schema = live.document.schema
             fields = extract_fields(state, schema)
@@ -133,7 +129,7 @@ class Documents:
             raise InvalidState(rule="state_forged", field=claim.field)
         detail: dict[str, Json] = {"fields": [*fields]}
         row = self._store.write(call.with_tool(MERGE).write(DOCUMENT_ZONE, name, text, detail=detail)).row
-        with live.lock:
+        with self._hold(name) as live:
             live.catch_up()
             self._checkpoints.keep(live)
         return row
@@ -191,7 +187,10 @@ class Documents:
                 self._checkpoints.keep_edit(name)
                 live = LiveReplica(name, self._store.journal, None)
                 with self._lock:
-                    self._documents.pop(name, None)
+                    known = self._documents.get(name)
+                if known is not None:
+                    with known.lock:
+                        self._evict(known)
             with live.lock:
                 self._checkpoints.replace(live)
         except (OSError, WatchroomError):
@@ -201,6 +200,18 @@ class Documents:
     def close(self) -> None:
         """Write the overdue checkpoints, and close them."""
         self._checkpoints.close()
+
+    @contextmanager
+    def _hold(self, name: str) -> Iterator[LiveReplica]:
+        """Hold the lock of the live replica of the document ``name``. Raise `DocumentNotFound`,
+        `JournalError`."""
+        while True:
+            live = self._get(name)
+            with live.lock:
+                # Another thread may have discarded it while this one waited for the lock.
+                if not live.is_discarded:
+                    yield live
+                    return
 
     def _get(self, name: str) -> LiveReplica:
         with self._lock:
@@ -222,6 +233,8 @@ class Documents:
         return LiveReplica(name, self._store.journal, self._checkpoints.read(name, head.version or 0))
 
     def _evict(self, live: LiveReplica) -> None:
+        """Discard ``live``, whose lock the caller holds."""
+        live.is_discarded = True
         with self._lock:
             if self._documents.get(live.name) is live:
                 del self._documents[live.name]
