@@ -198,15 +198,16 @@ def test_ignored_files_are_never_recorded(
         assert authors(kept, repository.folder, name) == []
 
 
-def test_a_new_rule_of_gitignore_holds_at_once(kept: Workspace, repository: Repository) -> None:
-    repository.write("one.log", "x\n")
-    assert len(authors(kept, repository.folder, "one.log")) == 1
-    repository.write(".gitignore", "*.log\n")
+@pytest.mark.parametrize("place", [".gitignore", "deep/.gitignore"])
+def test_a_new_rule_of_gitignore_holds_at_once(kept: Workspace, repository: Repository, place: str) -> None:
+    repository.write("deep/one.log", "x\n")
+    assert len(authors(kept, repository.folder, "deep/one.log")) == 1
+    repository.write(place, "*.log\n")
     kept.trees.refresh_all()
-    repository.write("two.log", "x\n")
-    assert authors(kept, repository.folder, "two.log") == []
-    repository.write(".gitignore", "")
-    assert len(authors(kept, repository.folder, "two.log")) == 1
+    repository.write("deep/two.log", "x\n")
+    assert authors(kept, repository.folder, "deep/two.log") == []
+    repository.write(place, "")
+    assert len(authors(kept, repository.folder, "deep/two.log")) == 1
 
 
 def test_a_large_file_is_known_by_its_size(kept: Workspace, repository: Repository) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from watchroom.features.trees.git import MAX_BLOB_BYTES, ODD_PATH
 from watchroom.features.trees.git_process import git_command, git_environment
+from watchroom.features.trees.git_settings import SettingsStamps, stamp_settings
 from watchroom.platform.child_process import AnsweringChild
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class _Processes(NamedTuple):
 
     sizes: AnsweringChild
     contents: AnsweringChild
-    stamps: tuple[tuple[int, int] | None, ...]
+    stamps: SettingsStamps
     started: float
 
 
@@ -163,7 +164,7 @@ class BlobReader:
     def _start(self) -> _Processes:
         if self._is_closed:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-        stamps = tuple(_stamp(each) for each in self._list_settings())
+        stamps = stamp_settings(self._git, "attributes", "attributes")
         known = self._processes
         if known is not None:
             is_old = time.monotonic() - known.started > _MAX_SECONDS
@@ -184,18 +185,6 @@ class BlobReader:
             raise
         self._processes = _Processes(sizes, contents, stamps, time.monotonic())
         return self._processes
-
-    def _list_settings(self) -> Iterator[str]:
-        """Yield the settings files that decide how git checks out files, except attributes files below the
-        tree's root."""
-        yield os.path.join(self._git.common, "config")
-        yield os.path.join(self._git.git, "config.worktree")
-        yield os.path.join(self._git.common, "info", "attributes")
-        yield os.path.join(self._git.folder, ".gitattributes")
-        personal = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-        yield os.path.join(personal, "git", "config")
-        yield os.path.join(personal, "git", "attributes")
-        yield os.environ.get("GIT_CONFIG_GLOBAL") or os.path.expanduser("~/.gitconfig")
 
 
 def _read_sizes(child: AnsweringChild, blobs: set[str], seconds: float) -> dict[str, int]:
@@ -242,11 +231,3 @@ def _read_contents(
         if not header.startswith(blobs[path].encode() + b" blob "):
             raise OSError("git cat-file has no such blob")
         yield path, data
-
-
-def _stamp(path: str) -> tuple[int, int] | None:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_ino

@@ -22,6 +22,7 @@ from watchroom.errors import FolderDenied
 from watchroom.features.config.store import Store
 from watchroom.features.trees.blob_reader import BlobReader
 from watchroom.features.trees.head_log import HeadLog, HeadMove
+from watchroom.features.trees.ignore_checker import IgnoreChecker
 from watchroom.features.trees.rows import (
     BASELINE,
     CANDIDATES,
@@ -126,6 +127,7 @@ class TreeRecorder:
         # A removal moves the folder away. A new one in its place would make git refuse the removal.
         self._folder = Folder(git.folder, scratch, is_made=False)
         self.blobs = BlobReader(git)
+        self._ignore_checker = IgnoreChecker(git)
         self._identity = _identify(git.folder)
         self._lock = RLock()
         self._index: dict[str, IndexEntry] = {}
@@ -136,12 +138,12 @@ class TreeRecorder:
         self._needs_look = True
         self._has_long_names = False
         self._known: dict[str, _Known] = {}
-        self._ignored: dict[str, bool] = {}
 
     def close(self) -> None:
         """Close the folder, and end child processes."""
         with self._lock:
             self.blobs.close()
+            self._ignore_checker.close()
             self._folder.close()
 
     def was_replaced(self) -> bool:
@@ -193,7 +195,7 @@ class TreeRecorder:
                     self._suspects.add(name)
                     last = name.rpartition("/")[2]
                     if last in _IGNORE_FILES:
-                        self._ignored.clear()
+                        self._ignore_checker.restart()
                     if last == _ATTRIBUTES_FILE:
                         self.blobs.restart()
 
@@ -216,6 +218,7 @@ class TreeRecorder:
         with self._lock:
             self._needs_look = True
             self.blobs.restart()
+            self._ignore_checker.restart()
 
     # -- recording
 
@@ -447,12 +450,10 @@ class TreeRecorder:
         return known is not None and stamp is not None and known == (stamp, head.seq)
 
     def ignored_among(self, names: Sequence[str]) -> frozenset[str]:
-        """Return the ``names`` that git ignores."""
-        unknown = [name for name in names if name not in self._ignored]
-        if unknown:
-            found = self.git.ignored_among(unknown)
-            self._ignored |= {name: name in found for name in unknown}
-        return frozenset(name for name in names if self._ignored[name])
+        """Return the ``names`` that git ignores. Raise `IgnoredFilesUnknown`."""
+        if self._state is None:
+            return self.git.ignored_among(names)
+        return self._ignore_checker.ignored_among([name for name in names if name not in self._index])
 
     def heads(self, names: Sequence[str]) -> list[Row | None]:
         """Return the newest version of each of the files ``names``, None for a file without rows."""
