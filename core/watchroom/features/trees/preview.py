@@ -82,6 +82,18 @@ class _Pair(NamedTuple):
     landed: tuple[bool, bool] = (False, False)
 
 
+class _Place(NamedTuple):
+    """A working tree, and its branch and commit when the comparison began."""
+
+    tree: TreeRecorder
+    branch: str
+    head: str
+
+    @property
+    def name(self) -> str:
+        return self.branch or self.head[:8]
+
+
 class ConflictPreview:
     """Keeps the predicted conflicts of all pairs of ``trees`` in rows. May be used from any thread.
 
@@ -144,51 +156,50 @@ class ConflictPreview:
             self._schedule(self.update)
 
     def _update(self, written: Iterable[tuple[str, str]]) -> None:
-        trees = {each.id: each for each in self._trees.all()[:MAX_TREES]}
+        trees = self._trees.all()[:MAX_TREES]
         if len(trees) < 2 and not self._found:
             return
-        heads = {name: tree.git.read_state().head for name, tree in trees.items()}
-        moved = {name for name, head in heads.items() if self._heads.get(name) != head}
+        # Reading the state again for each pair took a third of the time.
+        places = {each.id: _place(each) for each in trees}
+        moved = {name for name, place in places.items() if self._heads.get(name) != place.head}
         names: dict[str, set[str]] = {}
         for tree, path in written:
             names.setdefault(tree, set()).add(path)
-        pairs = [*combinations(sorted(trees), 2)]
+        pairs = [*combinations(sorted(places), 2)]
         # What landed is known by the branch of the main tree.
-        main = next((each.id for each in trees.values() if each.git.git == self._trees.common), "")
-        moved |= {*trees} if main in moved else set()
+        main = next((each.id for each in trees if each.git.git == self._trees.common), "")
+        moved |= {*places} if main in moved else set()
         self._due |= {key for key in pairs if moved & {*key} or key not in self._pairs}
         self._due &= {*pairs}
-        self._heads = heads
+        self._heads = {name: place.head for name, place in places.items()}
         for key in pairs:
             asked = {name for tree in key for name in names.get(tree, ())}
             if asked and key not in self._due:
-                sides = _sides(key, trees, heads)
-                found = self._merge(key, sides, asked)
-                self._notify(sides, asked, found)
-                self._record(key, (self._found.get(key, frozenset()) - asked) | found.keys())
+                both = [places[each] for each in key]
+                found = self._merge(both, asked)
+                self._notify(both, asked, found)
+                self._record(key, (self._found.get(key, frozenset()) - asked) | found.keys(), places)
         for key in sorted(self._due)[:_MAX_COMPARED]:
-            target = heads.get(main, "") if main not in key else ""
-            self._pairs[key] = self._compare(trees[key[0]], trees[key[1]], heads, target)
-            sides = _sides(key, trees, heads)
-            found = self._merge(key, sides, self._list_common(key))
+            both = [places[each] for each in key]
+            self._pairs[key] = self._compare(both, places[main].head if main and main not in key else "")
+            found = self._merge(both, self._list_common(key))
             self._notices.keep_only(key, {_storable(each) for each in found})
             # Their agents were notified before this process began.
             told = frozenset() if key in self._found else self._read_recorded(key)
-            self._notify(sides, found, found, told)
-            self._record(key, frozenset(found))
+            self._notify(both, found, found, told)
+            self._record(key, frozenset(found), places)
             self._due.discard(key)
         for gone in [key for key in self._found if key not in pairs]:
             self._notices.keep_only(gone, ())
-            self._record(gone, frozenset())
+            self._record(gone, frozenset(), places)
             self._found.pop(gone, None)
             self._pairs.pop(gone, None)
 
-    def _compare(
-        self, ours: TreeRecorder, theirs: TreeRecorder, heads: Mapping[str, str], target: str
-    ) -> _Pair:
+    def _compare(self, both: Sequence[_Place], target: str) -> _Pair:
         """Compare the commits of two trees. ``target``: the commit in which they land, empty if one of them
         is the main tree."""
-        one, other = heads[ours.id], heads[theirs.id]
+        ours = both[0].tree
+        one, other = (each.head for each in both)
         merger = GitMerger(ours.git)
         base = merger.find_base(one, other) if one and other else ""
         if not base:
@@ -206,24 +217,22 @@ class ConflictPreview:
         one, other = recorded
         return (one | pair.ours) & (other | pair.theirs)
 
-    def _merge(
-        self, key: tuple[str, str], sides: Sequence[tuple[TreeRecorder, str]], names: Iterable[str]
-    ) -> dict[str, list[Clash]]:
-        """Return which of the files ``names`` conflict, each with the lines if it is a text. ``sides``: both
-        trees with their commits."""
-        pair = self._pairs[key]
-        return dict(self._find_conflicts(pair, sides, names)) if pair.base else {}
+    def _merge(self, both: Sequence[_Place], names: Iterable[str]) -> dict[str, list[Clash]]:
+        """Return which of the files ``names`` conflict in two trees, each with the lines if it is a text."""
+        one, other = (each.tree.id for each in both)
+        pair = self._pairs[one, other]
+        return dict(self._find_conflicts(pair, both, names)) if pair.base else {}
 
     def _find_conflicts(
-        self, pair: _Pair, sides: Sequence[tuple[TreeRecorder, str]], names: Iterable[str]
+        self, pair: _Pair, places: Sequence[_Place], names: Iterable[str]
     ) -> Iterator[tuple[str, list[Clash]]]:
         asked = list(names)
-        both = self._read_common(sides, asked)
+        both = self._read_common(pair, places, asked)
         differing = [name for name in both[0] if both[0][name] != both[1][name]]
-        for (tree, head), found, has_landed in zip(sides, both, pair.landed, strict=True):
-            committed = self._read_commit(tree, head, differing) if has_landed else {}
+        for place, found, has_landed in zip(places, both, pair.landed, strict=True):
+            committed = self._read_commit(place.tree, place.head, differing) if has_landed else {}
             differing = [name for name in differing if not has_landed or found[name] != committed[name]]
-        before = self._read_commit(sides[0][0], pair.base, differing)
+        before = self._read_commit(places[0].tree, pair.base, differing)
         for name in differing:
             ours, theirs = (each[name] for each in both)
             clashes = None if before[name] in (ours, theirs) else _find_clashes(before[name], ours, theirs)
@@ -232,18 +241,15 @@ class ConflictPreview:
 
     def _notify(
         self,
-        sides: Sequence[tuple[TreeRecorder, str]],
+        places: Sequence[_Place],
         names: Iterable[str],
         found: Mapping[str, list[Clash]],
         told: Collection[str] = (),
     ) -> None:
         """Pass on the conflicting lines of the files ``names``. ``told``: the files whose conflicts are known
         to their agents."""
-        one, other = (
-            ClashSide(tree.id, state.branch or state.head[:8], tree.git.folder, ())
-            for tree, state in ((tree, tree.git.read_state()) for tree, _ in sides)
-        )
-        trees = [tree for tree, _ in sides]
+        one, other = (ClashSide(each.tree.id, each.name, each.tree.git.folder, ()) for each in places)
+        trees = [each.tree for each in places]
         asked = [*names]
         for name in asked:
             if name not in found:
@@ -282,27 +288,27 @@ class ConflictPreview:
         return sorted(found) or ([newest.actor] if is_by_agent(newest) else [])
 
     def _read_common(
-        self, sides: Sequence[tuple[TreeRecorder, str]], names: Sequence[str]
+        self, pair: _Pair, places: Sequence[_Place], names: Sequence[str]
     ) -> list[dict[str, _Side]]:
         """Return the files among ``names`` that both trees may have changed, as they are in each tree."""
-        one, other = (tree for tree, _ in sides)
-        pair = self._pairs[one.id, other.id]
-        rows = [dict(zip(names, each.heads(names), strict=True)) for each in (one, other)]
+        rows = [dict(zip(names, each.tree.heads(names), strict=True)) for each in places]
         changed = [
             {name for name in names if found[name] is not None or name in committed}
             for found, committed in zip(rows, (pair.ours, pair.theirs), strict=True)
         ]
         common = [name for name in names if name in changed[0] and name in changed[1]]
         return [
-            self._read_files(tree, head, {name: found[name] for name in common})
-            for (tree, head), found in zip(sides, rows, strict=True)
+            self._read_files(place, {name: found[name] for name in common})
+            for place, found in zip(places, rows, strict=True)
         ]
 
-    def _read_files(self, tree: TreeRecorder, head: str, rows: Mapping[str, Row | None]) -> dict[str, _Side]:
-        """Return the files of ``rows`` as they are in ``tree``, which is at the commit ``head``. Files
-        without a row are as they were committed."""
+    def _read_files(self, place: _Place, rows: Mapping[str, Row | None]) -> dict[str, _Side]:
+        """Return the files of ``rows`` as they are in the tree of ``place``. Files without a row are as they
+        were committed."""
         found = {name: self._side_of_row(row) for name, row in rows.items() if row is not None}
-        return found | self._read_commit(tree, head, [name for name in rows if rows[name] is None])
+        return found | self._read_commit(
+            place.tree, place.head, [name for name in rows if rows[name] is None]
+        )
 
     def _side_of_row(self, row: Row) -> _Side:
         if row.deleted:
@@ -325,21 +331,18 @@ class ConflictPreview:
             self._texts.popitem(last=False)
         return found
 
-    def _record(self, key: tuple[str, str], found: frozenset[str]) -> None:
+    def _record(self, key: tuple[str, str], found: frozenset[str], places: Mapping[str, _Place]) -> None:
+        """Record that the files ``found`` of the pair ``key`` conflict. ``places``: all trees by id."""
         known = self._found.get(key)
         if known is None:
             known = self._read_recorded(key)
         self._found[key] = found
         if found != known:
-            prediction = Prediction(key, tuple(sorted(found))[:_MAX_LISTED], self._names(key))
+            # A removed tree has no name.
+            one, other = (places[each].name if each in places else "" for each in key)
+            prediction = Prediction(key, tuple(sorted(found))[:_MAX_LISTED], (one, other))
             note = CallContext(SYSTEM, PREDICT).note(TREE, key[0], detail=prediction.detail)
             self._store.commits.commit(note)
-
-    def _names(self, key: tuple[str, str]) -> tuple[str, str]:
-        """Return the branches of two trees, empty for a tree that was removed."""
-        found = {each.id: each.git.read_state() for each in self._trees.all() if each.id in key}
-        one, other = (found[each].branch or found[each].head[:8] if each in found else "" for each in key)
-        return one, other
 
     def _read_recorded(self, key: tuple[str, str]) -> frozenset[str]:
         """Return the prediction in the newest row about the pair."""
@@ -350,10 +353,9 @@ class ConflictPreview:
         return frozenset()
 
 
-def _sides(
-    key: tuple[str, str], trees: Mapping[str, TreeRecorder], heads: Mapping[str, str]
-) -> list[tuple[TreeRecorder, str]]:
-    return [(trees[each], heads[each]) for each in key]
+def _place(tree: TreeRecorder) -> _Place:
+    state = tree.git.read_state()
+    return _Place(tree, state.branch, state.head)
 
 
 def _find_clashes(base: _Side, ours: _Side, theirs: _Side) -> list[Clash] | None:
