@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
-from importlib.metadata import entry_points
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, cast
 
 from watchroom import validation
 from watchroom.algorithms.editing import DataSource, SourceText, StaleSourceError
@@ -23,6 +22,7 @@ from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.checkout.reconciler import Reconciler
 from watchroom.kernel.zones import strip_owner
 from watchroom.model import Row, Zone
+from watchroom.platform.plugins import OfferedPlugin, load_plugins
 
 GROUP: Final = "watchroom.sources"
 FLUSH: Final = "flush_buffer"
@@ -241,9 +241,12 @@ _OWN: Final[Mapping[str, Opener]] = {"private": _private, SHARED_FILE_ZONE: _col
 @cache
 def source_openers() -> Mapping[str, Opener]:
     """Return the functions that open sources, by zone."""
-    found = dict(_OWN)
-    for point in sorted(entry_points(group=GROUP), key=lambda each: each.name):
-        if point.name in found:
-            raise TypeError(f"{point.value} brings sources of a zone that has some already: {point.name}")
-        found[point.name] = point.load()
-    return found
+    return {**load_plugins(GROUP, _check).found, **_OWN}
+
+
+def _check(offered: OfferedPlugin) -> Opener:
+    if offered.name in _OWN:
+        raise ValueError(f"Watchroom opens the files of the zone {offered.name} itself")
+    if not callable(offered.value):
+        raise ValueError(f"{type(offered.value).__name__} cannot be called")
+    return cast("Opener", offered.value)
