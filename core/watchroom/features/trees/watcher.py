@@ -123,7 +123,8 @@ class TreeWatcher:
             or os.path.lexists(os.path.join(each, _GIT))
         }
         if self._is_settled:
-            # The folders at the start are known; git is asked about new folders.
+            # The folders at the start are known; git is asked about new folders. Not the recorder's process:
+            # if it did not know the newest patterns, a folder would never be watched.
             new = [each for each in folders if each not in left_out]
             root = self._recorder.git.folder
             names = {os.path.relpath(each, root): each for each in new}
