@@ -81,7 +81,7 @@ async def edit_file(app: Dashboard, path: str) -> None:
 
 
 def has_window(program: str) -> bool:
-    """Return whether the editor ``program`` is known to open a window."""
+    """Return whether ``program`` is known as an editor with a window of its own."""
     return os.path.basename(program) in _WITH_WINDOWS
 
 

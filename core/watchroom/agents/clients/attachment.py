@@ -179,7 +179,7 @@ class Attachment:
     - ``is_owner``: whether this process continues the client's sessions
     - ``is_strict``: whether a call that could not be checked in time is refused; else the client decides
     - ``hold_seconds``: the timeout of a hook, default the client's own timeout minus a margin
-    - ``on_claim``: called when the agent ends its answer, which says that it is done. Must not wait
+    - ``on_claim``: called when the agent ends its answer and so claims to be done. Must not wait
 
     Raises `UnknownAgent`, ValueError.
     """

@@ -404,8 +404,8 @@ def parse_event(event: bytes) -> dict[str, object]:
 
 
 def age() -> float:
-    """Return the seconds since the start of this process, or of the shell that runs it as a command. The
-    shell may have waited for a service before.
+    """Return the age of the hook in seconds: since the start of this process, or of the shell script that
+    runs it. The script may have waited for a service first.
 
     If the system does not report the start, return the seconds since this module was loaded. A process keeps
     its start time across exec.
@@ -421,8 +421,8 @@ def age() -> float:
 
 
 def _start_of_command() -> int:
-    """Return the start, in clock ticks, of this process or of its outermost shell ancestor that runs a
-    command. Raises OSError, ValueError, IndexError."""
+    """Return the start of this process in clock ticks, or the start of its outermost shell ancestor that runs
+    a command. Raise OSError, ValueError, IndexError."""
     above, started = _read_stat("self")
     for _ in range(_MAX_SHELLS):
         with open(f"/proc/{above}/cmdline", "rb") as file:

@@ -61,7 +61,7 @@ class KeptClient:
         self._keeper.wait()
 
     def stop(self) -> bool:
-        """Have the client end. Return False if it has ended."""
+        """Ask the client to end. Return False if it has already ended."""
         if self._keeper.poll() is not None:
             return False
         for pid in self._platform.children(self._keeper.pid):

@@ -145,7 +145,7 @@ class _Run:
         self._client = KeptClient(platform, log, start.command, start.environment, start.folder)
 
     def stop(self, cause: FinishState) -> None:
-        """Have the client end. A second call does nothing."""
+        """Ask the client to end. A second call does nothing."""
         if self._cause is None and self._client is not None and self._client.stop():
             self._cause = cause
 

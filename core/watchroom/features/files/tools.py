@@ -186,8 +186,7 @@ class CollabReadResult(ResultModel):
     timestamp: str
     checksum: str
     notice: str | None = None
-    """A text about the reader's conflicts on this file that people settled. Each settlement is returned
-    once."""
+    """Reports how people settled the reader's conflicts on this file. Each settlement is reported once."""
 
 
 @SHARED_TOOLS.tool("collab_read", path=("filepath",), reads_only=True)
