@@ -200,8 +200,8 @@ def _refuse(error: WatchroomError, language: Language) -> int:
 
 
 def _replace_closed_streams() -> None:
-    """Replace standard streams that the parent process closed with the null device. Otherwise the next opened
-    file would get the descriptor of a closed stream. Python sets a closed stream to None."""
+    """Open the null device for each standard stream that the parent process closed, and that Python has
+    therefore set to None. Otherwise the next opened file would get the descriptor of the stream."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             descriptor = os.open(os.devnull, os.O_RDWR)

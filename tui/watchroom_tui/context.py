@@ -395,8 +395,8 @@ class Dashboard(App[None]):
     def act(self, tool: str, arguments: Arguments) -> Task[Mapping[str, Json] | None]:
         """Call a tool as the person, in a thread, as soon as the workspace is open.
 
-        The call continues after its screen is closed. The result of the task is the result of the tool, or
-        None if nothing can be changed. Show the reason for None.
+        The call continues after its screen is closed. The result of the task is the result of the tool. If
+        nothing can be changed, the result is None, and the reason is shown.
 
         ``arguments``: the arguments, or a function that returns them. The function is called in the same
         thread. The task raises any error of the function, without a call of the tool.

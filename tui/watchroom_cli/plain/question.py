@@ -275,8 +275,8 @@ def _call_lines(read: RequestDetails, position: int, texts: Catalogue) -> tuple[
 
 
 def _details(journal: Journal, need: Need, texts: Catalogue) -> list[str]:
-    """Return the lines of a message, a handoff, or the output of a check, or of the change by an unchecked
-    write."""
+    """Return the lines to show for ``need``: of a message, a handoff or a check's output, or of the
+    difference that an unchecked write made."""
     row = need.row
     has_text = need.kind in ("message", "handoff", "stalled", "unchecked", "unproven")
     content = find_content(journal, row) if has_text else None

@@ -126,7 +126,7 @@ def _build(
 
 
 def _add_tree(workspace: Workspace, source: _Source, name: str, texts: Catalogue) -> AddedTree:
-    """Add a tree with the same files as that of the session, and print what it got."""
+    """Add a tree with the same files as the session's tree, and print the number of copied files."""
     command = workspace.config.trees.setup
     with shown_progress(command, texts) as listeners:
         added = workspace.own_trees.add(

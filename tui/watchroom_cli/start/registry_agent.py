@@ -30,7 +30,7 @@ def find_support(name: str, own_command: str | None, root: str, texts: Catalogue
     - ``root``: the workspace
 
     Raises `WrongUsage` if there is no such client, its program is not installed, or nobody allowed its
-    command. Raises `AgentCannotAnswer` if an agent would have to be asked.
+    command. Raises `AgentCannotAnswer` if a person must allow the command, but an agent runs this one.
     """
     known = find_client(name)
     if known is not None:
