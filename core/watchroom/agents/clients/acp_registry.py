@@ -117,7 +117,7 @@ class AgentStart(NamedTuple):
     """A way to get and start an agent.
 
     - ``kind``: ``npx``, ``uvx`` or ``binary``
-    - ``program``: the program that has to be installed
+    - ``program``: the program that must be installed
     - ``arguments``, ``environment``: its arguments and additional variables
     - ``archive``, ``sha256``: where a binary comes from, and its checksum; empty if unknown
     """

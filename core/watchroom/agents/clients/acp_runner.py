@@ -526,9 +526,9 @@ class _AcpRun:
         return False
 
     async def _check_work(self, before: asyncio.Task[None] | None) -> None:
-        """Run the checks of what the agent did. A failure becomes its next prompt, as a message of Watchroom.
+        """Check the agent's work. A failure becomes the agent's next prompt, as a message from Watchroom.
 
-        ``before``: the checks after an earlier turn, which end first.
+        ``before``: the checks after an earlier turn. They must end first.
         """
         if before is not None:
             await asyncio.wait({before})
@@ -539,7 +539,7 @@ class _AcpRun:
         try:
             await run_in_thread(self._workspace.checks.run, claim, self._ends_check)
         except (WatchroomError, OSError):
-            # The run goes on without the result.
+            # The run continues without the result.
             _log.warning("the work of %s was not checked", self._agent, exc_info=True)
 
     def _fail_turn(self, reason: str, again: Sequence[PromptSubmitted] | None = None) -> None:

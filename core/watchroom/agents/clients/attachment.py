@@ -121,7 +121,7 @@ _MAX_BATCH: Final = 100
 _TOOL_ERROR: Final = "<tool_use_error>"
 """The beginning of the result of a call that Claude Code itself refuses."""
 _LATE_NS: Final = 5 * 10**9
-"""How much later than a limit the last step of the turn that it ended can be recorded, in nanoseconds."""
+"""Maximum nanoseconds from the report of a limit to the last step of the turn that the limit ended."""
 _MAX_SESSIONS: Final = 100
 """Maximum number of sessions in memory. Other sessions are continued from their rows."""
 

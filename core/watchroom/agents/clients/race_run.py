@@ -162,7 +162,7 @@ class _Run:
         return True
 
     def observe(self, *, is_measured: bool) -> None:
-        """Record whether the agent waits for a person, and, if ``is_measured``, what it has changed."""
+        """Record whether the agent waits for a person. If ``is_measured``, also record its changes."""
         self._is_waiting = RaceReader(self._workspace.journal).is_waiting(self._start.entry)
         if is_measured:
             with suppress(GitError, OSError):

@@ -276,9 +276,9 @@ class _TaskRunner:
             self._idle.discard(member.id)
 
     async def _check(self, member: Member, session: Session) -> None:
-        """Run the checks of what the agent did. A failure becomes its next message.
+        """Check the agent's work. A failure becomes the agent's next message.
 
-        A message or an instruction ends the check, because the agent goes on.
+        A message or an instruction ends the check, because the agent continues.
         """
         if not self._workspace.config.checks:
             return

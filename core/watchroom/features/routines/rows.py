@@ -1,7 +1,7 @@
 """The rows of routines, and what their details mean.
 
 A routine is a path in the zone ``workspace``. People write its versions: they add, run and stop it. Watchroom
-writes a note about each begin and end of a run, and about missed runs.
+writes a note about each start and end of a run, and about missed runs.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def read_plan(row: Row) -> RoutinePlan:
 
 
 class RunBegin(NamedTuple):
-    """A run that begins.
+    """The start of a run.
 
     - ``slot``: when it was due, in nanoseconds since the epoch.
     - ``folder``: the folder in which it works. The run's sessions are found by this folder.
@@ -113,11 +113,12 @@ class RunBegin(NamedTuple):
 
 
 class RunEnd(NamedTuple):
-    """A run that has ended.
+    """The end of a run.
 
     - ``status``: the exit status of its process.
     - ``seconds``: how long it ran.
-    - ``cost``, ``tokens``, ``unpriced``: what its sessions used. See `watchroom.features.budgets.rules.Used`.
+    - ``cost``, ``tokens``, ``unpriced``: the usage of its sessions. See
+      `watchroom.features.budgets.rules.Used`.
     - ``sessions``: the paths of its sessions.
     - ``seen``: the state of the file or ref at its end.
     """

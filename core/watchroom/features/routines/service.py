@@ -78,7 +78,7 @@ class Routines:
         return self.find(name)
 
     def run_now(self, call: CallContext, name: str) -> Routine:
-        """Ask for a run of ``name``. It begins when the service looks. Raise `UnknownRoutine`,
+        """Ask for a run of ``name``. The service starts it at its next check. Raise `UnknownRoutine`,
         `InvalidRoutine`, `JournalError`."""
         routine = self.find(name)
         if not routine.is_active(self._store.journal.now()):
@@ -202,9 +202,8 @@ class Routines:
                 yield routine
 
     def _read(self, path: str) -> Routine | None:
-        """Return the routine at ``path``: its newest addition that counts, and what followed.
-
-        None if there is none.
+        """Return the routine at ``path``, from its newest addition that counts and the later rows. None if no
+        addition counts.
         """
         journal = self._store.journal
         versions = [row for row in journal.history(ZONE, path) if self._people.counts(row)]
