@@ -157,7 +157,7 @@ def _overview_parser(texts: Catalogue) -> argparse.ArgumentParser:
 
 
 def _find_command(typed: list[str], texts: Catalogue) -> tuple[Command, list[str]]:
-    """Return the typed command and its arguments. Raises `WrongUsage`."""
+    """Return the typed command and its arguments. Raise `WrongUsage`."""
     known = {each.name: each for each in COMMANDS}
     first, *rest = typed
     if first == "help":
@@ -177,7 +177,7 @@ def _find_command(typed: list[str], texts: Catalogue) -> tuple[Command, list[str
 
 
 def _parse(command: Command, given: list[str], texts: Catalogue) -> argparse.Namespace:
-    """Return the parsed arguments of ``command``. Raises SystemExit if they are wrong."""
+    """Return the parsed arguments of ``command``. Raise SystemExit if they are wrong."""
     # The parser is slow to load, because it imports the code that recognises workspaces.
     from watchroom_cli.arguments.parser import CommandParser
 
@@ -218,7 +218,7 @@ def _replace_unprintable() -> None:
 
 @contextmanager
 def _debug_records(texts: Catalogue) -> Iterator[None]:
-    """Write the debug records of the categories in the environment. Raises `WrongUsage`, OSError."""
+    """Write the debug records of the categories in the environment. Raise `WrongUsage`, OSError."""
     wanted = os.environ.get(DEBUG_VARIABLE, "")
     if not wanted:
         yield

@@ -269,7 +269,7 @@ def load_screen_class(name: str) -> Callable[..., Screen[None]]:
     """Return the class of the screen ``name``. Its module is imported on the first call.
 
     A screen is a folder below `watchroom_tui.screens`: ``files`` has ``screen.py`` with ``FilesScreen``,
-    whose ``CSS_PATH`` names its styles, ``files.tcss``. Raises ImportError if there is no such screen.
+    whose ``CSS_PATH`` names its styles, ``files.tcss``. Raise ImportError if there is no such screen.
     """
     module = import_module(f"watchroom_tui.screens.{name}.screen")
     found: type[Screen[None]] = getattr(module, f"{name.capitalize()}Screen")
@@ -456,7 +456,7 @@ class Dashboard(App[None]):
 
 
 def dashboard_of(node: MessagePump) -> Dashboard:
-    """Return the dashboard of ``node``, a screen or a widget. Raises TypeError if ``node`` belongs to another
+    """Return the dashboard of ``node``, a screen or a widget. Raise TypeError if ``node`` belongs to another
     app."""
     app = node.app
     if not isinstance(app, Dashboard):

@@ -55,7 +55,7 @@ def declare_client(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_client(args: Namespace, texts: Catalogue) -> int:
-    """Search or show. Return 1 if the index could not be fetched. Raises `WrongUsage`, OSError."""
+    """Search or show. Return 1 if the index could not be fetched. Raise `WrongUsage`, OSError."""
     kept = _update(texts) if args.update else read_index()
     if args.update and kept is None:
         return 1

@@ -84,7 +84,7 @@ def review_hunks(question: Question, key: str, text: str, texts: Catalogue) -> Q
     - ``question``: the current question.
     - ``key``, ``text``: the typed answer.
 
-    Raises `UnusableAnswer`.
+    Raise `UnusableAnswer`.
     """
     review = question.review
     if key not in question.keys or key not in ("h", *HUNK_KEYS):
@@ -105,7 +105,7 @@ def answer_call(question: Question, key: str, text: str, texts: Catalogue, words
     - ``key``, ``text``: the typed answer.
     - ``words``: the catalogue for messages to agents about hunks.
 
-    Raises `UnusableAnswer`.
+    Raise `UnusableAnswer`.
     """
     row = question.need.row
     if question.options and (key + text).replace(" ", "").replace(",", "").isdecimal():

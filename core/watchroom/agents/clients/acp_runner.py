@@ -135,7 +135,7 @@ async def run_acp(
     - ``prompt``: its first prompt, default none. Later messages to the agent become its prompts
     - ``on_event``: called with each event
 
-    Raises `ExtraMissing`, `ClientNotStarted`, `ClientDoesNotAsk`, `UnknownAgent`, `JournalError`.
+    Raise `ExtraMissing`, `ClientNotStarted`, `ClientDoesNotAsk`, `UnknownAgent`, `JournalError`.
     """
     require_acp()
     import acp
@@ -579,7 +579,7 @@ class _AcpRun:
 
     async def _record_delivery(self, turn: asyncio.Future[Any], handover: Handover) -> None:
         """Record that the messages of ``handover`` are delivered, once the client has responded in ``turn``
-        or ended it without an error. Raises the errors of the turn."""
+        or ended it without an error. Raise the errors of the turn."""
         begun = asyncio.create_task(self._has_begun.wait())
         try:
             await asyncio.wait({turn, begun}, return_when=asyncio.FIRST_COMPLETED)
@@ -763,7 +763,7 @@ class _AcpRun:
 
 async def _start_process(given: Sequence[str], folder: str) -> Process:
     """Start the client with the command ``given`` in ``folder``, in its own process namespace if possible.
-    Raises `ClientNotStarted`."""
+    Raise `ClientNotStarted`."""
     command = [*await run_in_thread(namespace_command), *given]
     try:
         return await asyncio.create_subprocess_exec(

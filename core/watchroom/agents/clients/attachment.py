@@ -264,7 +264,7 @@ class Attachment:
         - ``deadline``: the end of all waits, in the event loop's time. Default: the deadline of a hook that
           starts now
 
-        A cancelled wait withdraws its question. Raises `WatchroomError`, but never for a call that the client
+        A cancelled wait withdraws its question. Raise `WatchroomError`, but never for a call that the client
         is about to make. Such a call is decided by the checks that are still possible.
         """
         deadline = self.deadline(event) if deadline is None else deadline
@@ -405,7 +405,7 @@ class Attachment:
         return f"{self.agent}/{session_id_of(text_of(event, 'session_id'))}"
 
     async def record(self, session: ClientSession, event: ClientEvent) -> Row | None:
-        """Record ``event`` in ``session``, in a thread. Raises the errors of `ClientSession.record`."""
+        """Record ``event`` in ``session``, in a thread. Raise the errors of `ClientSession.record`."""
         if isinstance(event, CallStarted | CallFinished) and self._tree_calls is not None:
             event = await run_in_thread(self._without_ignored, self._tree_calls, session, event)
         return await run_in_thread(session.record, event)
@@ -659,7 +659,7 @@ class Attachment:
 
         The call proceeds only if the session is not paused, no budget holds it, and ``decision`` allows it or
         a person approves. All waits end at ``deadline``. After each wait all conditions are checked again,
-        because people may have paused or stopped the agent in the meantime. Raises `_Stopped`,
+        because people may have paused or stopped the agent in the meantime. Raise `_Stopped`,
         `WatchroomError`.
         """
         name = text_of(event, "hook_event_name")
@@ -722,7 +722,7 @@ class Attachment:
         return not tool.startswith(OWN_TOOLS) and self.workspace.config.budgets != Budgets()
 
     async def _find_pause(self, session: ClientSession, main: str) -> str:
-        """Return the actor who has paused the session, empty if it is not paused. Raises `_Stopped`."""
+        """Return the actor who has paused the session, empty if it is not paused. Raise `_Stopped`."""
         held = await run_in_thread(self._inbox.controls, session, main)
         if held.cancelled is not None:
             raise _Stopped(held.cancelled)

@@ -80,7 +80,7 @@ class RaceRun:
 
         A client that has not ended after its timeout is ended. If this is interrupted, all are ended first.
 
-        Raises `JournalError`, OSError.
+        Raise `JournalError`, OSError.
         """
         try:
             for run in self._runs:
