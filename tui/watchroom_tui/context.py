@@ -338,7 +338,7 @@ class Dashboard(App[None]):
     def answer_machine(
         self, item: RemoteNeed, decision: FarAnswer, text: str = "", values: Sequence[str] = ()
     ) -> None:
-        """Send an answer to another machine. A notice shows what became of it."""
+        """Send an answer to another machine. A notice shows the outcome."""
 
     @property
     @abstractmethod
