@@ -133,7 +133,7 @@ def left_out_text(view: MachineView, texts: Catalogue) -> str:
 
 
 def outcome_text(outcome: Outcome, texts: Catalogue) -> str:
-    """Return what became of an answer."""
+    """Return a text about the outcome of an answer."""
     need = outcome.need
     who = sanitize(f"{outcome.name}/{need.party}")
     return texts(f"machine.fate.{outcome.fate}", who=who, what=shorten(outcome.message) or "-")
