@@ -22,7 +22,7 @@ _MERGE3: Final = Library("merge3", "merge3")
 _ROUNDS: Final = 11
 _PROCESS: Final = "starts a process and reads three files"
 _PYTHON: Final = (
-    "libgit2 finds the lines that differ, but cutting texts into regions and joining them again is Python"
+    "libgit2 finds the lines that differ, but Python splits the texts into regions and joins them"
 )
 _NAMES: Final = ("base", "current", "incoming")
 

@@ -278,7 +278,7 @@ def encode_text(given: str) -> bytes:
 
 
 def decode_text(data: bytes) -> str:
-    """Decode ``data`` from UTF-8. Raises the errors of `encode_text`."""
+    """Decode ``data`` from UTF-8. Raise the errors of `encode_text`."""
     _check_bytes(data)
     try:
         return data.decode()

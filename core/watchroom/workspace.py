@@ -238,7 +238,7 @@ class Workspace:
         """Do the work that one process does for all: record external edits, seal, index, write snapshots and
         detect lost processes.
 
-        Return False if another process does it. Raises `LocksUnsupported`.
+        Return False if another process does it. Raise `LocksUnsupported`.
         """
         if not self._keeper.claim():
             return False
@@ -423,7 +423,7 @@ class Workspace:
 
     def find_edited_file(self, zone: Zone, path: str) -> str | None:
         """Return the absolute path of the file of ``path`` in ``zone``. None if external edits of the file do
-        not count in this checkout. Raises `JournalError`."""
+        not count in this checkout. Raise `JournalError`."""
         if zone not in EDITED or not self.host.is_here():
             return None
         return os.path.join(self.root, *place(zone, path))
@@ -432,13 +432,13 @@ class Workspace:
         """Make this checkout the host, in which external edits count, as the person ``actor``
         (``human:NAME``). Return the row.
 
-        Its outcome is ``conflict`` if another checkout became the host in the meantime. Raises
+        Its outcome is ``conflict`` if another checkout became the host in the meantime. Raise
         `JournalError`.
         """
         return self._store.host.move_here(actor, self._store.commits.commit)
 
     def register(self, agents: Iterable[Agent]) -> None:
-        """Register ``agents``, or change their roles. A mere id does not change a registered agent. Raises
+        """Register ``agents``, or change their roles. A mere id does not change a registered agent. Raise
         `InvalidAgentId`, `InvalidRole`, `ConfigInvalid`."""
         given = list(agents)
         for agent in given:
@@ -468,13 +468,13 @@ class Workspace:
 
     def tools(self, agent: str, *, language: Language | None = None) -> Toolbox:
         """Return the toolbox of the registered ``agent``. ``language``: the language of its answers, default
-        the workspace's. Raises `UnknownAgent`."""
+        the workspace's. Raise `UnknownAgent`."""
         return self._toolbox(self.registry.agent(agent).id, language)
 
     def tools_for_human(
         self, name: str, *, language: Language | None = None, reads_only: bool = False
     ) -> Toolbox:
-        """Return the toolbox of a person, who acts as ``human:NAME``. Raises `InvalidAgentId`.
+        """Return the toolbox of a person, who acts as ``human:NAME``. Raise `InvalidAgentId`.
 
         Args:
             name: The person's name.
@@ -589,17 +589,17 @@ class Workspace:
 
     def flush(self) -> None:
         """Wait until all earlier reads are rows, and all files that follow commits are written: versions,
-        histories, metadata and checkpoints. Raises `JournalError`, `WorkspaceLocked`."""
+        histories, metadata and checkpoints. Raise `JournalError`, `WorkspaceLocked`."""
         self._store.flush()
 
     def scan(self) -> list[Row]:
-        """Compare all files with the journal. Return the rows of new external edits. Raises `JournalError`,
+        """Compare all files with the journal. Return the rows of new external edits. Raise `JournalError`,
         `WorkspaceLocked`."""
         return [*self._reconciler.scan(), *self._check_documents()]
 
     def check(self, files: Iterable[str | os.PathLike[str]]) -> list[Row]:
         """Compare ``files`` (paths below the root) with the journal. Return the rows of new external edits.
-        Raises `JournalError`, `WorkspaceLocked`."""
+        Raise `JournalError`, `WorkspaceLocked`."""
         relative = [tuple(os.path.relpath(file, self.root).split(os.sep)) for file in files]
         documents = {name for parts in relative if (name := document_at(parts))}
         edits = self._check_documents(documents) if documents else []
@@ -629,7 +629,7 @@ class Workspace:
 
     def verify(self) -> list[Problem]:
         """Compare the whole journal with all files. Return the differences. Reads all data and changes
-        nothing. Raises `JournalError`."""
+        nothing. Raise `JournalError`."""
         return verify(self._store, self._reconciler, self.task_files, self.people, self._documents())
 
     def broken_versions(self, rows: Iterable[Row]) -> list[BrokenVersion]:
@@ -637,7 +637,7 @@ class Workspace:
         return versions_broken(self._store, rows)
 
     def repair(self) -> list[Problem]:
-        """Record the differences, then write the files again. Return the differences that remain. Raises
+        """Record the differences, then write the files again. Return the differences that remain. Raise
         `JournalError`, `WorkspaceLocked`."""
         return repair(self._store, self._reconciler, self.task_files, self.people, self._documents())
 
@@ -651,7 +651,7 @@ class Workspace:
         """Write the files as of row ``as_of`` to the folder ``target``. Return their number.
 
         ``on_left_out`` is called with each current version without a file, because its text cannot be read.
-        Raises `JournalError`; OSError if ``target`` cannot be written.
+        Raise `JournalError`; OSError if ``target`` cannot be written.
         """
         return export(self.journal, as_of, os.fspath(target), self.platform, on_left_out=on_left_out)
 
@@ -719,7 +719,7 @@ class Workspace:
         return SearchIndex(os.path.join(self.root, CONTROL))
 
     def search(self, query: SearchQuery) -> SearchResult:
-        """Search all indexed texts of the journal. The result has the last indexed row. Raises
+        """Search all indexed texts of the journal. The result has the last indexed row. Raise
         `InvalidSearch`, `JournalError`."""
         return self.search_index.search(self.journal, query)
 
@@ -762,7 +762,7 @@ class Workspace:
 
 
 def _find_checkout(address: str, checkout: str | os.PathLike[str] | None) -> str:
-    """Return the folder for the files of the workspace whose journal is at ``address``. Raises
+    """Return the folder for the files of the workspace whose journal is at ``address``. Raise
     `CheckoutTaken` if it belongs to another workspace, `JournalError`."""
     folder = os.path.abspath(checkout or cached_checkout(address))
     if find_journal(folder) not in (None, address):

@@ -65,7 +65,9 @@ def test_agents_and_needs_are_shown_and_answered(
     (view,) = printed_json(capsys, "machine", "show", "lab", "--json")
     assert (view["state"], view["needs"][0]["row"]) == ("connected", number)
     assert "+ two" in printed(capsys, "machine", "answer", f"lab/{number}")
-    assert "answered so from here" in misuse(capsys, "machine", "answer", f"lab/{number}", "--text", "x")
+    assert "this answer cannot be given from here" in misuse(
+        capsys, "machine", "answer", f"lab/{number}", "--text", "x"
+    )
     assert "accepted" in printed(capsys, "machine", "answer", f"lab/{number}", "--approve", "--as", "dana")
     status, _, err = run(capsys, "machine", "answer", f"lab/{number}", "--reject")
     assert (status, err) == (REFUSED, f"Machine lab has no open need {number}.\n")

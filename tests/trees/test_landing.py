@@ -787,9 +787,7 @@ def test_a_landing_names_what_was_settled_before(
     run(capsys, "land", "work")
     with Workspace.open(at_repository.root) as workspace:
         resolve(workspace, conflict_path(workspace, work, "a.txt"), TEXT.replace("three", "by both"))
-    assert printed(capsys, "land", "work").endswith(
-        "Conflicts settled before, with their results used again: a.txt\n"
-    )
+    assert printed(capsys, "land", "work").endswith("Reused earlier resolutions of conflicts: a.txt\n")
 
 
 def test_a_failed_check_shows_its_output(capsys: Captured, at_repository: Repository, work: Tree) -> None:

@@ -51,7 +51,7 @@ async def test_the_current_version_and_a_refused_write_cannot_be_brought_back(
         await user.press("g", "R")
         await user.is_told("Version 3 is already current.")
         await user.press("down", "R")
-        await user.is_told("Refused versions cannot be rolled back to.")
+        await user.is_told("You cannot roll back to a refused version.")
         assert user.cursor("versions").seq == conflict
         assert workspace.journal.last_seq() == rows
 

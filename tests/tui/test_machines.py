@@ -158,7 +158,7 @@ async def test_a_stop_says_that_other_machines_go_on(
 ) -> None:
     async with dashboard(workspace, attic) as user:
         await user.press("ctrl+x")
-        await user.is_told("Agents on other machines go on: attic.")
+        await user.is_told("Agents on other machines keep running: attic.")
 
 
 async def test_viewers_answer_nothing(ssh: Ssh, workspace: Workspace, attic: Workspace) -> None:

@@ -105,7 +105,7 @@ async def test_an_empty_screen_offers_only_keys_that_do_something(workspace: Wor
         for label in ("open", "filter", "session", "play", "approve", "reject"):
             assert label not in footer
         await user.press("enter")
-        await user.is_told("nothing selected that this can be done with")
+        await user.is_told("not possible for the selected item")
 
 
 async def test_needs_that_do_not_fit_are_counted(workspace: Workspace) -> None:

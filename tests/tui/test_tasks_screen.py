@@ -422,7 +422,7 @@ async def test_the_past_shows_that_moment_only_and_offers_no_acts(workspace: Wor
             await user.press(key)
             await user.is_told("This is the past: nothing can be changed here.")
         await user.chooses("sandbox")
-        await user.is_told("nothing selected that this can be done with: Show the sandboxes")
+        await user.is_told("not possible for the selected item: Show the sandboxes")
     assert workspace.journal.last_seq() == last
 
 

@@ -47,7 +47,7 @@ def unlock_key(workspace: Workspace, people: People, name: str, texts: Catalogue
     - ``name``: the person who signs. The passphrase is asked for.
     - ``key``: the key file, default: the person's own key file.
 
-    Raises the errors of `open_signer`.
+    Raise the errors of `open_signer`.
     """
     from watchroom_tui.services.signing_keys import open_signer
 
@@ -81,7 +81,7 @@ def act_as_person(
     - ``language``: the language of the result, default: the workspace's.
     - ``key``: the key file that signs the call if needed, default: the person's own key file.
 
-    A call from within an agent's client is refused. The attempt is recorded for people. Raises
+    A call from within an agent's client is refused. The attempt is recorded for people. Raise
     `InvalidAgentId` for an invalid name, and the errors of `unlock_key`.
     """
     from watchroom.agents.clients.processes import find_parent_agent

@@ -40,7 +40,7 @@ class Command(NamedTuple):
         self._function("declare")(parser, texts)
 
     def run(self, args: Namespace, texts: Catalogue) -> int:
-        """Run the command and return the exit status. Raises `WatchroomError` and `WrongUsage`."""
+        """Run the command and return the exit status. Raise `WatchroomError` and `WrongUsage`."""
         return cast(int, self._function("run")(args, texts))
 
     def _function(self, kind: str):  # type: ignore[no-untyped-def]  # the two kinds differ in their types

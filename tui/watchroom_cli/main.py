@@ -157,7 +157,7 @@ def _overview_parser(texts: Catalogue) -> argparse.ArgumentParser:
 
 
 def _find_command(typed: list[str], texts: Catalogue) -> tuple[Command, list[str]]:
-    """Return the typed command and its arguments. Raises `WrongUsage`."""
+    """Return the typed command and its arguments. Raise `WrongUsage`."""
     known = {each.name: each for each in COMMANDS}
     first, *rest = typed
     if first == "help":
@@ -177,7 +177,7 @@ def _find_command(typed: list[str], texts: Catalogue) -> tuple[Command, list[str
 
 
 def _parse(command: Command, given: list[str], texts: Catalogue) -> argparse.Namespace:
-    """Return the parsed arguments of ``command``. Raises SystemExit if they are wrong."""
+    """Return the parsed arguments of ``command``. Raise SystemExit if they are wrong."""
     # The parser is slow to load, because it imports the code that recognises workspaces.
     from watchroom_cli.arguments.parser import CommandParser
 
@@ -200,8 +200,8 @@ def _refuse(error: WatchroomError, language: Language) -> int:
 
 
 def _replace_closed_streams() -> None:
-    """Replace standard streams that the parent process closed with the null device. Otherwise the next opened
-    file would get the descriptor of a closed stream. Python sets a closed stream to None."""
+    """Open the null device for each standard stream that the parent process closed, and that Python has
+    therefore set to None. Otherwise the next opened file would get the descriptor of the stream."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             descriptor = os.open(os.devnull, os.O_RDWR)
@@ -218,7 +218,7 @@ def _replace_unprintable() -> None:
 
 @contextmanager
 def _debug_records(texts: Catalogue) -> Iterator[None]:
-    """Write the debug records of the categories in the environment. Raises `WrongUsage`, OSError."""
+    """Write the debug records of the categories in the environment. Raise `WrongUsage`, OSError."""
     wanted = os.environ.get(DEBUG_VARIABLE, "")
     if not wanted:
         yield

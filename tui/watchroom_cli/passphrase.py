@@ -21,7 +21,7 @@ def choose_passphrase(question: str, again: str, problem: str) -> str:
     - ``question``, ``again``: the texts of the first and the second prompt.
     - ``problem``: the error text.
 
-    Raises `WrongUsage` with ``problem`` if the answers differ or are empty.
+    Raise `WrongUsage` with ``problem`` if the answers differ or are empty.
     """
     chosen = ask_passphrase(question)
     if not chosen or (sys.stdin.isatty() and ask_passphrase(again) != chosen):

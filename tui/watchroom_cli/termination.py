@@ -18,9 +18,10 @@ _SLICE_SECONDS: Final = 0.5
 
 
 class Terminated(SystemExit):
-    """The process got the signal ``number``, which asks it to end.
+    """The process received the signal ``number``, which asks it to end.
 
-    It is a SystemExit, because an event loop passes a SystemExit on to its caller, but no ordinary exception.
+    It extends SystemExit, because an event loop passes SystemExit on to its caller, but not ordinary
+    exceptions.
     """
 
     def __init__(self, number: int) -> None:

@@ -269,7 +269,7 @@ def load_screen_class(name: str) -> Callable[..., Screen[None]]:
     """Return the class of the screen ``name``. Its module is imported on the first call.
 
     A screen is a folder below `watchroom_tui.screens`: ``files`` has ``screen.py`` with ``FilesScreen``,
-    whose ``CSS_PATH`` names its styles, ``files.tcss``. Raises ImportError if there is no such screen.
+    whose ``CSS_PATH`` names its styles, ``files.tcss``. Raise ImportError if there is no such screen.
     """
     module = import_module(f"watchroom_tui.screens.{name}.screen")
     found: type[Screen[None]] = getattr(module, f"{name.capitalize()}Screen")
@@ -338,7 +338,7 @@ class Dashboard(App[None]):
     def answer_machine(
         self, item: RemoteNeed, decision: FarAnswer, text: str = "", values: Sequence[str] = ()
     ) -> None:
-        """Send an answer to another machine. A notice shows what became of it."""
+        """Send an answer to another machine. A notice shows the outcome."""
 
     @property
     @abstractmethod
@@ -395,8 +395,8 @@ class Dashboard(App[None]):
     def act(self, tool: str, arguments: Arguments) -> Task[Mapping[str, Json] | None]:
         """Call a tool as the person, in a thread, as soon as the workspace is open.
 
-        The call continues after its screen is closed. The result of the task is the result of the tool, or
-        None if nothing can be changed. Show the reason for None.
+        The call continues after its screen is closed. The result of the task is the result of the tool. If
+        nothing can be changed, the result is None, and the reason is shown.
 
         ``arguments``: the arguments, or a function that returns them. The function is called in the same
         thread. The task raises any error of the function, without a call of the tool.
@@ -456,7 +456,7 @@ class Dashboard(App[None]):
 
 
 def dashboard_of(node: MessagePump) -> Dashboard:
-    """Return the dashboard of ``node``, a screen or a widget. Raises TypeError if ``node`` belongs to another
+    """Return the dashboard of ``node``, a screen or a widget. Raise TypeError if ``node`` belongs to another
     app."""
     app = node.app
     if not isinstance(app, Dashboard):

@@ -29,7 +29,7 @@ class Board:
     def named(cls, name: str) -> Self:
         """Return the board called ``name``, e.g. ``global`` or ``bottom-layer-alice``.
 
-        Raises `InvalidPath` or `InvalidAgentId` if no board can have that name.
+        Raise `InvalidPath` or `InvalidAgentId` if no board can have that name.
         """
         name = check_board_name(name)
         if name == GLOBAL_BOARD:

@@ -51,7 +51,7 @@ def rewrite_section(
       read it.
     - ``text_of``: returns the text of a version.
 
-    Raises `SectionNotFound`, `SectionAmbiguous`, `InvalidSection`.
+    Raise `SectionNotFound`, `SectionAmbiguous`, `InvalidSection`.
     """
     everything = parse_sections(now)
     found = find_section(now, board, section, everything)

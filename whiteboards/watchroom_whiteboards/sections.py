@@ -63,7 +63,7 @@ def find_section(
     - ``named``: the name of the section. An exact title is preferred to the title in the other language.
     - ``among``: the sections of ``data``, if they are already parsed.
 
-    Raises `SectionNotFound`, `SectionAmbiguous`.
+    Raise `SectionNotFound`, `SectionAmbiguous`.
     """
     everything = parse_sections(data) if among is None else among
     title = collapse_spaces(named)
@@ -153,7 +153,7 @@ def section_text(data: bytes, section: BoardSection) -> str:
 def replace_section_body(data: bytes, section: BoardSection, text: str, among: Sequence[BoardSection]) -> str:
     """Return the text of ``data`` with ``text`` as the body of ``section``.
 
-    ``among``: the sections of ``data``. Raises `InvalidSection` if ``text`` would change other sections.
+    ``among``: the sections of ``data``. Raise `InvalidSection` if ``text`` would change other sections.
     """
     check_blocks_closed(section.heading.title, text)
     changed = _splice(data, section.heading.body, section.end, text.strip("\r\n"))
@@ -163,7 +163,7 @@ def replace_section_body(data: bytes, section: BoardSection, text: str, among: S
 def append_to_section(data: bytes, section: BoardSection, text: str, among: Sequence[BoardSection]) -> str:
     """Return the text of ``data`` with ``text`` added at the end of ``section``.
 
-    ``among``: the sections of ``data``. Raises `InvalidSection` if ``text`` would change other sections.
+    ``among``: the sections of ``data``. Raise `InvalidSection` if ``text`` would change other sections.
     """
     check_blocks_closed(section.heading.title, text)
     kept = close_text(data[section.heading.body : section.end])
@@ -207,7 +207,7 @@ def check_blocks_closed(section: str, text: str) -> None:
 def _check_headings(data: bytes, section: BoardSection, text: str, among: Sequence[BoardSection]) -> str:
     """Return ``text``, a board in which only ``section`` differs from ``data``.
 
-    ``among``: the sections of ``data``. Raises `InvalidSection` if headings outside of the section changed,
+    ``among``: the sections of ``data``. Raise `InvalidSection` if headings outside of the section changed,
     or if a heading in the section has the section's level or a higher level.
     """
     before, after = [each.heading for each in among], headings(text.encode())

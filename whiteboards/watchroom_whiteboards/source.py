@@ -50,7 +50,7 @@ class BoardSource:
         - ``message``: a description of the change.
         - ``edit``: the row of the external edit that must be on disk, 0 for none.
 
-        Raises `StaleSourceError`, and `ReadOnlySourceError` if the caller cannot write the board.
+        Raise `StaleSourceError`, and `ReadOnlySourceError` if the caller cannot write the board.
         """
         self._edits.check(edit)
         try:

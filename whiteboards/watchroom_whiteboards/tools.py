@@ -63,7 +63,7 @@ class BoardReadResult(ResultModel):
 @tool("whiteboard_read", path=("board",), reads_only=True)
 def whiteboard_read(context: ToolContext, params: BoardReadParams) -> BoardReadResult:
     """Return a whiteboard, or a section of it, to the actor of ``context``. ``params``: the board and the
-    section. Raises `BoardNotFound`, `BoardDenied`, `VersionNotFound`, `SectionNotFound`."""
+    section. Raise `BoardNotFound`, `BoardDenied`, `VersionNotFound`, `SectionNotFound`."""
     notice = context.zones.conflicts.describe_unread(context.actor, "board", params.board, context.texts)
     found = _boards(context).read(
         context.call, params.board, version=params.version, section=params.section, hold=bool(params.hold)
@@ -114,7 +114,7 @@ class BoardWriteResult(ResultModel):
 @tool("whiteboard_write", path=("board",), destroys=True, may_conflict=True, read_tool=READ_TOOL)
 def whiteboard_write(context: ToolContext, params: BoardWriteParams) -> BoardWriteResult:
     """Write the whiteboard in ``params`` for the actor of ``context``. The expected version is by default the
-    version that the actor last saw. Raises `VersionConflict`, `BoardNotFound`, `BoardDenied`,
+    version that the actor last saw. Raise `VersionConflict`, `BoardNotFound`, `BoardDenied`,
     `BoardLeased`."""
     boards = _boards(context)
     expected = params.expected_version
@@ -152,7 +152,7 @@ class BoardAppendParams(ParamsModel):
 
 @tool("whiteboard_append", path=("board",))
 def whiteboard_append(context: ToolContext, params: BoardAppendParams) -> BoardWriteResult:
-    """Append the entry in ``params`` to a whiteboard, for the actor of ``context``. Raises `SectionNotFound`,
+    """Append the entry in ``params`` to a whiteboard, for the actor of ``context``. Raise `SectionNotFound`,
     `SectionAmbiguous`, `InvalidSection`, `BoardLeased`."""
     row = _boards(context).append(
         context.call,
@@ -182,7 +182,7 @@ class BoardUpdateSectionParams(ParamsModel):
 @tool("whiteboard_update_section", path=("board",), destroys=True, may_conflict=True, read_tool=READ_TOOL)
 def whiteboard_update_section(context: ToolContext, params: BoardUpdateSectionParams) -> BoardWriteResult:
     """Replace a section of a whiteboard for the actor of ``context``. ``params``: the board and the section.
-    Raises `VersionConflict`, `SectionNotFound`, `SectionAmbiguous`, `InvalidSection`, `BoardLeased`."""
+    Raise `VersionConflict`, `SectionNotFound`, `SectionAmbiguous`, `InvalidSection`, `BoardLeased`."""
     row = _boards(context).update_section(
         context.call,
         params.board,
@@ -221,7 +221,7 @@ class BoardHistoryResult(ResultModel):
 @tool("whiteboard_history", path=("board",), reads_only=True)
 def whiteboard_history(context: ToolContext, params: BoardHistoryParams) -> BoardHistoryResult:
     """Return the versions of a whiteboard, and a diff of two versions if requested, to the actor of
-    ``context``. Raises `BoardNotFound`, `BoardDenied`, `VersionNotFound`."""
+    ``context``. Raise `BoardNotFound`, `BoardDenied`, `VersionNotFound`."""
     boards = _boards(context)
     rows = boards.history(context.call, params.board, limit=params.limit)
     entries = [HistoryEntry.of(row) for row in rows]
@@ -252,7 +252,7 @@ class BoardRestoreResult(ResultModel):
 @tool("whiteboard_restore", path=("board",), may_conflict=True)
 def whiteboard_restore(context: ToolContext, params: BoardRestoreParams) -> BoardRestoreResult:
     """Write an earlier version of a whiteboard again, for the actor of ``context``. ``params``: the board and
-    the version. Raises `VersionConflict`, `VersionNotFound`, `BoardLeased`."""
+    the version. Raise `VersionConflict`, `VersionNotFound`, `BoardLeased`."""
     texts = catalogue(context.language, TEXTS)
     row = _boards(context).restore(
         context.call,

@@ -96,7 +96,7 @@ class Whiteboards:
         ]
 
     def named(self, call: CallContext, name: str) -> Board:
-        """Return the board ``name``, if the caller can read it. Raises `BoardNotFound`, `BoardDenied`."""
+        """Return the board ``name``, if the caller can read it. Raise `BoardNotFound`, `BoardDenied`."""
         return self._require_permission("read", call, name)
 
     def own(self, call: CallContext) -> Board:
@@ -120,7 +120,7 @@ class Whiteboards:
         - ``hold``: first take the board's lock until the caller's next write, so that nobody else writes in
           between.
 
-        Raises `BoardNotFound`, `BoardDenied`, `BoardLeased`, `VersionNotFound`, `SectionNotFound`,
+        Raise `BoardNotFound`, `BoardDenied`, `BoardLeased`, `VersionNotFound`, `SectionNotFound`,
         `SectionAmbiguous`.
         """
         board = self._require_permission("read", call, name)
@@ -170,7 +170,7 @@ class Whiteboards:
         - ``expected``: the version that the text is based on, 0 for none, `UNCHECKED` for any.
         - ``message``: a description of the change.
 
-        Raises `VersionConflict`, `BoardLeased`, `BoardDenied`, `BoardNotFound`, `TooLarge`, `NotText`.
+        Raise `VersionConflict`, `BoardLeased`, `BoardDenied`, `BoardNotFound`, `TooLarge`, `NotText`.
         """
         board = self._require_permission("write", call, name)
         validation.encode_text(content)
@@ -191,7 +191,7 @@ class Whiteboards:
         ``section``: append text to the end of this section, which needs write permission. Default: append a
         signed entry to the end of the board (BOARDS-6.1).
 
-        An append never conflicts. Raises `SectionNotFound`, `SectionAmbiguous`, `InvalidSection`, and the
+        An append never conflicts. Raise `SectionNotFound`, `SectionAmbiguous`, `InvalidSection`, and the
         errors of `write` except `VersionConflict`.
         """
         board = self._require_permission("append" if section is None else "write", call, name)
@@ -273,11 +273,11 @@ class Whiteboards:
 
     def history(self, call: CallContext, name: str, *, limit: int | None = None) -> list[Row]:
         """Return the versions of the board ``name``, or the newest ``limit``, oldest first. The read is not
-        recorded. Raises `BoardNotFound`, `BoardDenied`."""
+        recorded. Raise `BoardNotFound`, `BoardDenied`."""
         return self._boards.history(self._require_permission("read", call, name).name, limit=limit)
 
     def version(self, call: CallContext, name: str, version: int) -> FileVersion:
-        """Return the ``version`` of the board ``name``. The read is not recorded. Raises `VersionNotFound`,
+        """Return the ``version`` of the board ``name``. The read is not recorded. Raise `VersionNotFound`,
         `BoardNotFound`, `BoardDenied`."""
         return self._boards.version(self._require_permission("read", call, name).name, version)
 
@@ -296,7 +296,7 @@ class Whiteboards:
         - ``message``: the reason.
         - ``expected``: the version that must be current, default: any.
 
-        Raises `VersionNotFound`, and the errors of `write`.
+        Raise `VersionNotFound`, and the errors of `write`.
         """
         board = self._require_permission("write", call, name)
         text = self._boards.version(board.name, version).content

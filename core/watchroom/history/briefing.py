@@ -110,7 +110,7 @@ class Briefing(NamedTuple):
 
 
 def read_briefing(journal: Journal, agent: str) -> Briefing:
-    """Return what is known about the work of ``agent``. Raises `UnknownAgent`, `JournalError`."""
+    """Return what is known about the work of ``agent``. Raise `UnknownAgent`, `JournalError`."""
     seq = journal.last_seq()
     model = read_model(journal, seq)
     view = model.agent(agent)

@@ -114,7 +114,7 @@ class GroupCommit:
     def commit(self, draft: Draft) -> Appended:
         """Commit ``draft``. Return its outcome once the row is durable and its file is written.
 
-        Raises `JournalError`, `WorkspaceLocked`. After an error there is no row.
+        Raise `JournalError`, `WorkspaceLocked`. After an error there is no row.
         """
         if self._consumer is not None:
             self._consumer.check([draft])
@@ -137,7 +137,7 @@ class GroupCommit:
     def commit_all(self, drafts: Sequence[Draft], *, all_or_nothing: bool = False) -> list[Appended]:
         """Commit ``drafts`` in one transaction. Return their outcomes in the same order.
 
-        Raises `JournalError`, `WorkspaceLocked`. After an error there are no rows. With ``all_or_nothing``,
+        Raise `JournalError`, `WorkspaceLocked`. After an error there are no rows. With ``all_or_nothing``,
         also raises `HeadsMoved` if one of the drafts would be refused.
         """
         if not drafts:
@@ -152,7 +152,7 @@ class GroupCommit:
         return appended
 
     def append(self, drafts: Sequence[Draft], *, all_or_nothing: bool = False) -> list[Appended]:
-        """Append ``drafts`` without waiting for their files. Raises the errors of `commit_all`.
+        """Append ``drafts`` without waiting for their files. Raise the errors of `commit_all`.
 
         For code that writes files and holds their lock. All other code calls `commit`.
         """
@@ -185,7 +185,7 @@ class GroupCommit:
         self._background.schedule("notes", self.flush)
 
     def flush(self) -> None:
-        """Commit the waiting notes, including notes that another thread is committing. Raises `JournalError`,
+        """Commit the waiting notes, including notes that another thread is committing. Raise `JournalError`,
         `WorkspaceLocked`."""
         with self._flushing:
             has_notes = bool(self._notes)

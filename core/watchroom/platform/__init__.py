@@ -35,7 +35,7 @@ def check_platform() -> None:
 
 @cache
 def detect_platform() -> Platform:
-    """Return the platform of this machine. Raises `PlatformUnsupported`."""
+    """Return the platform of this machine. Raise `PlatformUnsupported`."""
     check_platform()
     if os.uname().sysname == "Linux":
         from watchroom.platform.linux import LinuxPlatform

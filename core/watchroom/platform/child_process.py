@@ -72,7 +72,7 @@ def run_module(
     - ``stopping``: when set, the child's standard input is closed. The child is killed if it does not end
       within 5 seconds.
 
-    Raises the errors of `run_child`.
+    Raise the errors of `run_child`.
     """
     return run_child(
         module_command(module, *arguments),
@@ -107,7 +107,7 @@ def run_child(
     - ``on_output``, ``on_errors``: called with each part of the output as soon as the child prints it. Output
       that is passed to ``on_output`` is not in the result, and has no maximum size.
 
-    Raises TimeoutError, OSError with EFBIG if the child prints too much, and other OSErrors if it cannot be
+    Raise TimeoutError, OSError with EFBIG if the child prints too much, and other OSErrors if it cannot be
     started. On any error, the child and its process group are killed.
     """
     deadline = None if timeout is None else time.monotonic() + timeout
@@ -162,7 +162,7 @@ class AnsweringChild:
         - ``timeout``: timeout in seconds.
         - ``max_output``: maximum output in bytes.
 
-        Raises TimeoutError, and OSError if the child has ended (EPIPE) or prints too much (EFBIG). After an
+        Raise TimeoutError, and OSError if the child has ended (EPIPE) or prints too much (EFBIG). After an
         error, close it.
         """
         deadline = time.monotonic() + timeout
@@ -265,7 +265,7 @@ def _wait_seconds(deadline: float | None, stopping: Event | None) -> float | Non
 
 
 def _send(fd: int, data: memoryview) -> memoryview:
-    """Write as much as the pipe accepts. Returns the rest, or nothing if the child has closed its standard
+    """Write as much as the pipe accepts. Return the rest, or nothing if the child has closed its standard
     input."""
     try:
         return data[os.write(fd, data) :]

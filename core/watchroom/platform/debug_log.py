@@ -25,7 +25,7 @@ def category_logger(category: str) -> logging.Logger:
 def debug_records(wanted: str, stream: TextIO) -> Iterator[None]:
     """Write debug records to ``stream`` within the context, one JSON object per line, in ASCII.
 
-    ``wanted``: categories, groups (``TextEdit``, ``Sync``) or ``all``, separated by commas. Raises ValueError
+    ``wanted``: categories, groups (``TextEdit``, ``Sync``) or ``all``, separated by commas. Raise ValueError
     with an unknown name.
     """
     loggers = [category_logger(each) for each in _named(wanted)]

@@ -171,7 +171,7 @@ class Folder:
             os.close(self._scratch_fd)
 
     def read(self, parts: Parts, limit: int | None = None) -> bytes | None:
-        """Return the bytes of the file at ``parts``, at most ``limit`` + 1; None if there is no file. Raises
+        """Return the bytes of the file at ``parts``, at most ``limit`` + 1; None if there is no file. Raise
         `NotAFile`."""
         try:
             with self._place(parts) as (fd, name):
@@ -235,7 +235,7 @@ class Folder:
             self._drop(name)
 
     def is_blocked(self, parts: Parts) -> bool:
-        """Return whether a parent of ``parts`` exists and is not a folder. Raises `NotAFile` if ``parts``
+        """Return whether a parent of ``parts`` exists and is not a folder. Raise `NotAFile` if ``parts``
         itself is not a file."""
         try:
             with self._place(parts) as (fd, name):
@@ -293,7 +293,7 @@ class Folder:
           written.
         - ``executable``: whether everyone who can read the file can execute it.
 
-        Returns the old content, None if there was no file. Raises `NotAFile` if the path is not a file. Only
+        Return the old content, None if there was no file. Raise `NotAFile` if the path is not a file. Only
         one thread can write at a time.
         """
         is_private = parts[0] == self._private

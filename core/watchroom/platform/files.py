@@ -29,7 +29,7 @@ class NotAFile(OSError):
 
 
 def write_all(file: int, data: bytes) -> None:
-    """Write all of ``data`` to the descriptor ``file``. Raises OSError."""
+    """Write all of ``data`` to the descriptor ``file``. Raise OSError."""
     remaining = memoryview(data)
     while remaining:
         remaining = remaining[os.write(file, remaining) :]
@@ -38,7 +38,7 @@ def write_all(file: int, data: bytes) -> None:
 def replace_durably(path: str, data: bytes) -> None:
     """Replace the file at ``path`` by a file with ``data`` that only this user can read.
 
-    After a crash, the file has either the old or the new content, never a part. Raises OSError.
+    After a crash, the file has either the old or the new content, never a part. Raise OSError.
     """
     folder, name = os.path.split(path)
     scratch = os.path.join(folder, f".{name}-{secrets.token_hex(6)}")
@@ -66,7 +66,7 @@ def replace_file(
 ) -> tuple[bytes | None, bool]:
     """Move ``source`` in the folder ``source_fd`` over ``target`` in the folder ``target_fd``, atomically.
 
-    Returns the old content, None if there was no file, and whether ``source`` is now the old file. Raises
+    Return the old content, None if there was no file, and whether ``source`` is now the old file. Raise
     OSError, and `NotAFile` if ``target`` was not a file.
 
     A rename over an existing file makes ext4 flush the new data immediately (auto_da_alloc), which takes more
@@ -88,7 +88,7 @@ def rewrite_spare(platform: Platform, scratch_fd: int, name: str, data: bytes, m
     """Write ``data`` into ``name``, a replaced file in the folder ``scratch_fd``, instead of a new file.
 
     Only differing parts are written. So for a growing file, such as a history, only the added part is
-    written. Returns False if this file cannot be reused: it is open or linked elsewhere, or its mode is not
+    written. Return False if this file cannot be reused: it is open or linked elsewhere, or its mode is not
     ``mode``.
 
     Reuse is faster on every file system than removing the old file and creating a new file. A reader with the
@@ -132,7 +132,7 @@ def _count_same(file: int, data: bytes) -> int:
 def read_file(fd: int, name: str, limit: int | None = None) -> bytes | None:
     """Return the bytes of the regular file ``name`` in the folder ``fd``, at most ``limit`` + 1.
 
-    None if there is no file. Raises `NotAFile`.
+    None if there is no file. Raise `NotAFile`.
     """
     try:
         file, known = open_regular(fd, name)
@@ -175,7 +175,7 @@ def has_holes(file: int, size: int) -> bool:
 def open_regular(fd: int, name: str) -> tuple[int, os.stat_result]:
     """Open the regular file ``name`` in the folder ``fd`` for reading.
 
-    Returns its descriptor, which the caller closes, and its status. Raises `NotAFile`.
+    Return its descriptor, which the caller closes, and its status. Raise `NotAFile`.
     """
     try:
         file = os.open(name, os.O_RDONLY | os.O_NONBLOCK | FILE_FLAGS, dir_fd=fd)

@@ -17,7 +17,7 @@ class KeyedLock:
 
     @contextmanager
     def hold(self, key: str, seconds: float = TIMEOUT_MAX) -> Iterator[None]:
-        """Hold the lock of ``key``. Raises TimeoutError if it is still held after ``seconds`` (default: no
+        """Hold the lock of ``key``. Raise TimeoutError if it is still held after ``seconds`` (default: no
         timeout)."""
         with self._lock:
             lock, users = self._used.get(key, (Lock(), 0))

@@ -97,7 +97,7 @@ class TreeWatch(Protocol):
         of `close`, without using the processor.
 
         The changes are incomplete if the kernel's queue of events overflowed, or if a watched folder was
-        removed or replaced. Each change is returned to one caller. Raises OSError if a new folder cannot be
+        removed or replaced. Each change is returned to one caller. Raise OSError if a new folder cannot be
         watched. After that, no changes are reported.
         """
         ...
@@ -109,7 +109,7 @@ class TreeWatch(Protocol):
         For this, a file is created in ``folder`` and removed. ``folder`` must be a watched folder, or the
         folder of a watched file. The file is never reported.
 
-        Returns False if this is not certain: after ``seconds``, after an overflow of the kernel's queue, if
+        Return False if this is not certain: after ``seconds``, after an overflow of the kernel's queue, if
         ``folder`` is not watched, or if it is not writable.
         """
         ...
@@ -134,26 +134,26 @@ class Platform:
         """Exchange two files atomically: ``source`` in the folder ``source_fd`` and ``target`` in
         ``target_fd``.
 
-        Returns False, and changes nothing, if the system cannot do this or if either file is missing.
+        Return False, and change nothing, if the system cannot do this or if either file is missing.
         """
         return False
 
     def take_write_lease(self, file: int) -> bool:
         """Delay other processes that open ``file`` until it is closed.
 
-        Returns False if the system has no leases or if ``file`` is open elsewhere.
+        Return False if the system has no leases or if ``file`` is open elsewhere.
         """
         return False
 
     def clone_file(self, source: int, target: int) -> bool:
         """Give the empty file ``target`` the content of ``source``, which both share until one is changed.
 
-        Returns False, and changes nothing, if the file system cannot do this.
+        Return False, and change nothing, if the file system cannot do this.
         """
         return False
 
     def folds_case(self, folder_fd: int, name: str) -> bool:
-        """Return whether the file ``name`` in the folder ``folder_fd`` is also found in upper case. Raises
+        """Return whether the file ``name`` in the folder ``folder_fd`` is also found in upper case. Raise
         OSError."""
         try:
             os.stat(name.upper(), dir_fd=folder_fd, follow_symlinks=False)
@@ -162,9 +162,9 @@ class Platform:
         return name != name.upper()
 
     def try_lock(self, file: int) -> bool:
-        """Lock ``file`` unless another opening of it has the lock. Returns whether it was locked.
+        """Lock ``file`` unless another opening of it has the lock. Return whether it was locked.
 
-        The kernel releases the lock when the last descriptor of this opening is closed. Raises OSError if
+        The kernel releases the lock when the last descriptor of this opening is closed. Raise OSError if
         the file system has no locks.
         """
         try:
@@ -175,15 +175,15 @@ class Platform:
 
     def lock(self, file: int) -> None:
         """Lock ``file`` as `try_lock` does, without a timeout. Linux serves waiting processes in order.
-        Raises OSError."""
+        Raise OSError."""
         fcntl.flock(file, fcntl.LOCK_EX)
 
     def lock_shared(self, file: int) -> None:
-        """Take a shared lock of ``file``, which excludes exclusive locks. No timeout. Raises OSError."""
+        """Take a shared lock of ``file``, which excludes exclusive locks. No timeout. Raise OSError."""
         fcntl.flock(file, fcntl.LOCK_SH)
 
     def unlock(self, file: int) -> None:
-        """Release the lock of ``file``. Raises OSError."""
+        """Release the lock of ``file``. Raise OSError."""
         fcntl.flock(file, fcntl.LOCK_UN)
 
     def lock_holder(self, file: int) -> str:
@@ -201,7 +201,7 @@ class Platform:
         return f"{began:.0f}" if began else ""
 
     def watch_file(self, path: str) -> FileWatch:
-        """Watch the existing file at ``path`` for writes. Raises OSError."""
+        """Watch the existing file at ``path`` for writes. Raise OSError."""
         return _PolledWatch(path)
 
     def watch_tree(
@@ -211,7 +211,7 @@ class Platform:
         *,
         left_out: Callable[[Sequence[str]], Collection[str]] = lambda paths: (),
     ) -> TreeWatch | None:
-        """Watch folders with everything in them, and single files. Returns None if the system cannot.
+        """Watch folders with everything in them, and single files. Return None if the system cannot.
 
         - ``folders``: absolute paths. A missing folder is watched once it exists. Symbolic links are not
           followed. Folders that cannot be read are left out.
@@ -219,7 +219,7 @@ class Platform:
         - ``left_out``: takes the subfolders found in a folder, and returns those that are not to be watched,
           together with their contents.
 
-        Raises OSError if the system has no watches left.
+        Raise OSError if the system has no watches left.
         """
         return None
 
@@ -239,7 +239,7 @@ class Platform:
     def send_signal(self, pid: int, started: float, number: signal.Signals) -> bool:
         """Send the signal ``number`` to the process ``pid`` if its start time is still ``started``.
 
-        Returns whether that process was running. Raises PermissionError.
+        Return whether that process was running. Raise PermissionError.
         """
         if not self._is_running(pid, started):
             return False
@@ -252,7 +252,7 @@ class Platform:
     def wait_ended(self, pid: int, started: float, seconds: float) -> bool:
         """Wait until the process ``pid`` with the start time ``started`` has ended, at most ``seconds``.
 
-        Returns whether it has ended.
+        Return whether it has ended.
         """
         until = time.monotonic() + seconds
         while self._is_running(pid, started) and time.monotonic() < until:

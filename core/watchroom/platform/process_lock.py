@@ -39,7 +39,7 @@ class ProcessLock:
 
         If the lock's file was removed or replaced in the meantime, take the lock of the new file.
 
-        Raises `WorkspaceLocked` with the name of the holder after the timeout. Raises `LocksUnsupported` if
+        Raise `WorkspaceLocked` with the name of the holder after the timeout. Raise `LocksUnsupported` if
         the file system has no locks, and FileNotFoundError if the file's folder was removed.
         """
         if self._waiter is None or not self._waiter.resume():
@@ -56,7 +56,7 @@ class ProcessLock:
             self.acquire(seconds)
 
     def try_acquire(self) -> bool:
-        """Take the lock if it is free. Returns whether it was taken. Raises the errors of `acquire`."""
+        """Take the lock if it is free. Return whether it was taken. Raise the errors of `acquire`."""
         try:
             while self._platform.try_lock(self._fd):
                 if self._is_in_place():
@@ -96,7 +96,7 @@ class ProcessLock:
         return os.pread(self._fd, 200, 0).decode("ascii", "replace").partition("\n")[0].rstrip()
 
     def set_text(self, text: str) -> None:
-        """Write ``text`` into the lock's file: one line of at most 80 ASCII characters. Raises OSError."""
+        """Write ``text`` into the lock's file: one line of at most 80 ASCII characters. Raise OSError."""
         os.pwrite(self._fd, text.ljust(80).encode("ascii") + b"\n", 0)
 
     def close(self) -> None:
@@ -124,14 +124,14 @@ class _LockWaiter:
         Thread(target=self._run, name="watchroom-lock", daemon=True).start()
 
     def resume(self) -> bool:
-        """Request the lock again after a timeout. Returns False if it was obtained and released in the
+        """Request the lock again after a timeout. Return False if it was obtained and released in the
         meantime."""
         with self._state_lock:
             self._is_wanted = True
             return self._state == "waiting"
 
     def wait(self, seconds: float) -> bool:
-        """Wait at most ``seconds``. Returns whether the lock is held. Raises the OSError of the kernel."""
+        """Wait at most ``seconds``. Return whether the lock is held. Raise the OSError of the kernel."""
         self._ended.wait(seconds)
         with self._state_lock:
             if self._error is not None:

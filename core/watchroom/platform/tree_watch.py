@@ -480,7 +480,7 @@ class InotifyTree:
 
     def _add_watch(self, path: str, mask: int) -> int | None:
         """Return the number of the new or changed watch, None if ``path`` is not a folder or cannot be read.
-        Raises OSError."""
+        Raise OSError."""
         try:
             return int(self._inotify.add_watch(path, mask))
         except OSError as error:
@@ -513,7 +513,7 @@ def _is_file(path: str) -> bool:
 
 
 def _touch(path: str) -> None:
-    """Create and remove the file ``path``. Raises OSError."""
+    """Create and remove the file ``path``. Raise OSError."""
     made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         os.close(made)

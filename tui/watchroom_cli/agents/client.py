@@ -31,7 +31,7 @@ from watchroom_cli.output.table import format_table
 
 _ACTIONS: Final = ("search", "show")
 _KNOWN: Final = "watchroom"
-"""The kind of start of the clients with records, of Watchroom and of plug-ins."""
+"""The kind of start of clients that have a record in Watchroom or in a plug-in."""
 
 
 class ClientWay(NamedTuple):
@@ -55,7 +55,7 @@ def declare_client(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_client(args: Namespace, texts: Catalogue) -> int:
-    """Search or show. Return 1 if the index could not be fetched. Raises `WrongUsage`, OSError."""
+    """Search or show. Return 1 if the index could not be fetched. Raise `WrongUsage`, OSError."""
     kept = _update(texts) if args.update else read_index()
     if args.update and kept is None:
         return 1
@@ -93,7 +93,7 @@ def find_installed(starts: Sequence[AgentStart]) -> dict[str, bool]:
 
 
 def describe_install(start: AgentStart, texts: Catalogue) -> str:
-    """Return what a person has to do to install the program of ``start``."""
+    """Return the steps with which a person installs the program of ``start``."""
     if start.kind != "binary":
         return texts(f"cli.client.install.{start.kind}")
     values = {"archive": sanitize(start.archive), "program": sanitize(start.program)}

@@ -111,7 +111,7 @@ def _revoke_grant(args: Namespace, texts: Catalogue) -> int:
 def _find_grant(
     workspace: Workspace, agent: str, tool: str, arguments: Mapping[str, Json], folder: str
 ) -> GrantState | None:
-    """Return a grant that covers a call, in its session if it is for one."""
+    """Return a grant that covers a call. A grant for one session is checked with a call of this session."""
     file = grants.find_file(tool, arguments)
     place = {
         "folder": os.path.realpath(folder) if folder else "",

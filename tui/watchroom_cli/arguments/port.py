@@ -10,7 +10,7 @@ from watchroom_tui.presentation.usage import WrongUsage
 
 
 def listen(host: str, port: int, texts: Catalogue) -> socket.socket:
-    """Return a socket bound to ``port`` of ``host``. Raises `WrongUsage` if the port is out of range, in use,
+    """Return a socket bound to ``port`` of ``host``. Raise `WrongUsage` if the port is out of range, in use,
     or not permitted."""
     if not 0 < port < 65_536:
         raise WrongUsage(texts("cli.port.range"))

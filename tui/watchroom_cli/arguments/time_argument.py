@@ -28,7 +28,7 @@ def open_journal(root: str) -> Journal:
 
     ``root``: the workspace's folder, or its address (``postgresql://…``).
 
-    Raises `WorkspaceNotFound`, `JournalError`.
+    Raise `WorkspaceNotFound`, `JournalError`.
     """
     address = root if is_server_address(root) else find_journal(root)
     if address is None:
@@ -38,7 +38,7 @@ def open_journal(root: str) -> Journal:
 
 def moment(journal: Journal, text: str | None, texts: Catalogue) -> int:
     """Return the number of the row that ``text`` names: a row number, an ISO 8601 time, or an age such as
-    ``10m`` (units s, m, h, d). None means the newest row. Raises `WrongUsage`."""
+    ``10m`` (units s, m, h, d). None means the newest row. Raise `WrongUsage`."""
     if text is None:
         return journal.last_seq()
     last = journal.last_seq()
@@ -53,7 +53,7 @@ def moment(journal: Journal, text: str | None, texts: Catalogue) -> int:
 
 def nanoseconds(text: str, texts: Catalogue) -> int:
     """Return an ISO 8601 time as nanoseconds since the epoch, at least 0 and at most `LAST_MOMENT`. A time
-    without a zone is local. Raises `WrongUsage`."""
+    without a zone is local. Raise `WrongUsage`."""
     try:
         since = datetime.fromisoformat(text).astimezone(UTC) - _EPOCH
     except (ValueError, OverflowError) as error:
@@ -63,7 +63,7 @@ def nanoseconds(text: str, texts: Catalogue) -> int:
 
 def moment_range(journal: Journal, since: str | None, until: str | None, texts: Catalogue) -> tuple[int, int]:
     """Return the row numbers of ``since`` (default: 0) and ``until`` (default: the newest row), in the
-    notation of `moment`. Raises `WrongUsage` if they are in the wrong order."""
+    notation of `moment`. Raise `WrongUsage` if they are in the wrong order."""
     after = 0 if since is None else moment(journal, since, texts)
     last = moment(journal, until, texts)
     if last < after:
@@ -74,7 +74,7 @@ def moment_range(journal: Journal, since: str | None, until: str | None, texts: 
 def seconds_until(text: str, now: int, texts: Catalogue) -> int:
     """Return the seconds from ``now`` (nanoseconds since the epoch) until ``text``, at least 1.
 
-    ``text``: a duration such as ``1h``, the next ``18:00``, or an ISO 8601 time. Raises `WrongUsage` for
+    ``text``: a duration such as ``1h``, the next ``18:00``, or an ISO 8601 time. Raise `WrongUsage` for
     another text, and for a time that has passed.
     """
     try:

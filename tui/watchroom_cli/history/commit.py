@@ -79,7 +79,7 @@ def run_commit(args: Namespace, texts: Catalogue) -> int:
 
 
 def _ask_message(texts: Catalogue) -> str:
-    """Ask the person at the terminal for the commit message. Raises `WrongUsage`."""
+    """Ask the person at the terminal for the commit message. Raise `WrongUsage`."""
     if has_terminal():
         try:
             given = input(f"{texts('cli.commit.ask')} ").strip()

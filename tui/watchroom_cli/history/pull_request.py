@@ -88,7 +88,7 @@ def run_pull_request(args: Namespace, texts: Catalogue) -> int:
 
 
 def _ask(plan: PullRequestPlan, args: Namespace, texts: Catalogue) -> bool:
-    """Ask the person whether to push. Raises `WrongUsage` if that is not possible."""
+    """Ask the person whether to push. Raise `WrongUsage` if that is not possible."""
     if args.json or not has_terminal():
         raise WrongUsage(texts("cli.pull_request.no_terminal"))
     values = {"branch": sanitize(plan.options.branch), "remote": sanitize(plan.options.remote)}

@@ -70,7 +70,7 @@ class SpanExporter:
         self._scope = InstrumentationScope(_SERVICE, __version__)
 
     def send(self, spans: Sequence[SpanRecord]) -> None:
-        """Send ``spans``, with the exporter's retries. Raises `SpansNotSent`."""
+        """Send ``spans``, with the exporter's retries. Raise `SpansNotSent`."""
         from opentelemetry.sdk.trace.export import SpanExportResult
 
         self._answers.clear()

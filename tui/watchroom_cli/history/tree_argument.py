@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_trees(root: str, texts: Catalogue) -> Iterator[tuple[Workspace, TreeReader]]:
-    """Open the workspace of a repository, and record the changes in its trees. Raises `WrongUsage`,
+    """Open the workspace of a repository, and record the changes in its trees. Raise `WrongUsage`,
     `WatchroomError`."""
     with Workspace.open(root, create=False, scan=False) as workspace:
         if not workspace.trees.common:
@@ -30,7 +30,7 @@ def open_trees(root: str, texts: Catalogue) -> Iterator[tuple[Workspace, TreeRea
 
 def choose_tree(reader: TreeReader, name: str | None, texts: Catalogue) -> Tree:
     """Return the tree with the id, folder or branch ``name``. The default is the tree of the working
-    directory, or otherwise the only tree. Raises `WrongUsage`."""
+    directory, or otherwise the only tree. Raise `WrongUsage`."""
     found = reader.find_tree(name) if name else None
     trees = reader.list_trees()
     if name is None:

@@ -119,7 +119,7 @@ def run_verify(args: Namespace, texts: Catalogue) -> int:
 
 
 def _read_given(path: str | None, texts: Catalogue) -> list[Anchor]:
-    """Return the given seal to compare with, if any. Raises `WrongUsage` if the file is not a seal."""
+    """Return the given seal to compare with, if any. Raise `WrongUsage` if the file is not a seal."""
     if path is None:
         return []
     try:
@@ -138,7 +138,7 @@ def _read_settings(texts: Catalogue) -> Settings:
 
 def _forget_replaced(workspace: Workspace, args: Namespace, texts: Catalogue) -> None:
     """Forget the key and people of another workspace at this place, after a confirmation at the terminal.
-    Raises `WrongUsage`."""
+    Raise `WrongUsage`."""
     found = workspace.sealing.find_replaced()
     if found is None and not workspace.sealing.has_lost_people():
         raise WrongUsage(texts("cli.seal.nothing_replaced", root=place_word(args.dir)))

@@ -100,7 +100,7 @@ def _leave_output(texts: Catalogue) -> None:
 
 
 def _ask(method: str, path: str) -> bytes:
-    """Return the answer of the service. Raises FileNotFoundError and ConnectionRefusedError if no service
+    """Return the answer of the service. Raise FileNotFoundError and ConnectionRefusedError if no service
     runs, `NoService` for other failures."""
     try:
         return client_program.ask(method, path, seconds=_ANSWER_SECONDS)

@@ -29,7 +29,7 @@ _GROUP: Final = 4
 
 
 def make_key_file(path: str, texts: Catalogue) -> PublicKey:
-    """Ask for a passphrase, and create a key encrypted with it in the file ``path``. Raises
+    """Ask for a passphrase, and create a key encrypted with it in the file ``path``. Raise
     `KeyFileUnusable`, `WrongUsage`."""
     from watchroom.platform.signing import create_key_file
 
@@ -46,7 +46,7 @@ def rotate_key(workspace: Workspace, name: str, *, is_lost: bool, texts: Catalog
     - ``is_lost``: whether the old key is lost. Then the person types the recovery key, which signs the
       replacement, and only the recovery key and device keys stay enrolled. Otherwise the old key signs.
 
-    The old file is kept as ``.old``. Raises `PersonRefused`, `WrongUsage`, and the errors of
+    The old file is kept as ``.old``. Raise `PersonRefused`, `WrongUsage`, and the errors of
     `unlock_key`.
     """
     from watchroom.platform.signing import read_public_key
@@ -85,7 +85,7 @@ def rotate_key(workspace: Workspace, name: str, *, is_lost: bool, texts: Catalog
 
 def make_recovery_key(workspace: Workspace, name: str, texts: Catalogue) -> str:
     """Enrol a recovery key for the person ``name``, and return the key as a code to write down. The private
-    key is stored nowhere. Raises `PersonRefused`, `WrongUsage`, and the errors of `unlock_key`."""
+    key is stored nowhere. Raise `PersonRefused`, `WrongUsage`, and the errors of `unlock_key`."""
     from watchroom.platform.signing import KeySigner
 
     person = _find_enrolled(workspace, name)

@@ -85,7 +85,7 @@ class HunkReview(NamedTuple):
           text.
         - ``texts``: the catalogue for errors.
 
-        Raises `UnusableComment`.
+        Raise `UnusableComment`.
         """
         call, _ = self._current_hunk()
         first, _, rest = typed.partition(" ")

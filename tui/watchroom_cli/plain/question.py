@@ -84,7 +84,7 @@ def review_hunks(question: Question, key: str, text: str, texts: Catalogue) -> Q
     - ``question``: the current question.
     - ``key``, ``text``: the typed answer.
 
-    Raises `UnusableAnswer`.
+    Raise `UnusableAnswer`.
     """
     review = question.review
     if key not in question.keys or key not in ("h", *HUNK_KEYS):
@@ -105,7 +105,7 @@ def answer_call(question: Question, key: str, text: str, texts: Catalogue, words
     - ``key``, ``text``: the typed answer.
     - ``words``: the catalogue for messages to agents about hunks.
 
-    Raises `UnusableAnswer`.
+    Raise `UnusableAnswer`.
     """
     row = question.need.row
     if question.options and (key + text).replace(" ", "").replace(",", "").isdecimal():
@@ -275,8 +275,8 @@ def _call_lines(read: RequestDetails, position: int, texts: Catalogue) -> tuple[
 
 
 def _details(journal: Journal, need: Need, texts: Catalogue) -> list[str]:
-    """Return the lines of a message, a handoff, or the output of a check, or of the change by an unchecked
-    write."""
+    """Return the lines to show for ``need``: of a message, a handoff or a check's output, or of the
+    difference that an unchecked write made."""
     row = need.row
     has_text = need.kind in ("message", "handoff", "stalled", "unchecked", "unproven")
     content = find_content(journal, row) if has_text else None

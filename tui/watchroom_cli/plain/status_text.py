@@ -26,7 +26,7 @@ def status_line(model: Model, texts: Catalogue) -> str:
     """Return how many needs are open at the time of ``model``, how many agents wait if there are several, and
     what the most urgent need is. Empty if nothing waits.
 
-    The line is plain text. Tmux finds no style in it.
+    The line is plain text, without characters that tmux reads as styles.
     """
     needs = urgent_needs(model, model.time)
     if not needs:

@@ -145,7 +145,7 @@ class Watcher:
 
     def run(self) -> None:
         """Watch until the input ends, the person quits, the output loses its reader, the timeout passes, or
-        `stop` is called. Raises `JournalError`."""
+        `stop` is called. Raise `JournalError`."""
         self._follow()
         if self._alerts is not None:
             # Wait for alerts in progress, and report them.

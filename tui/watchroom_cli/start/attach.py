@@ -70,7 +70,7 @@ def run_attach(args: Namespace, texts: Catalogue) -> int:
 
 
 def _attach_repository(args: Namespace, place: RepositoryPlace, texts: Catalogue) -> int:
-    """Write hooks without an agent's name into the personal files of the client. Raises `WrongUsage`,
+    """Write hooks without an agent's name into the personal files of the client. Raise `WrongUsage`,
     OSError."""
     root = os.path.realpath(args.dir)
     files = repository_files(args.client, place, texts)
@@ -123,7 +123,7 @@ def _report_detached(client: str, written: Sequence[Path], texts: Catalogue) -> 
 
 def detach_repository(client: str, folder: str, texts: Catalogue) -> list[Path]:
     """Remove the hooks without an agent's name for the repository around ``folder`` from the personal files.
-    Return the changed files. Raises `WrongUsage`, OSError."""
+    Return the changed files. Raise `WrongUsage`, OSError."""
     place = find_repository(folder)
     if place is None or not os.path.isdir(_personal_folder(client, place)):
         return []
@@ -138,7 +138,7 @@ def detach_workspace(client: str, place: RepositoryPlace, root: str, texts: Cata
     - ``place``: the repository.
     - ``root``: the workspace's folder.
 
-    Return the changed files. Raises `WrongUsage`, OSError.
+    Return the changed files. Raise `WrongUsage`, OSError.
     """
     changed = detach_repository(client, place.main, texts)
     for folder in (place.main, *find_worktrees(place.main)):
@@ -150,7 +150,7 @@ def detach_workspace(client: str, place: RepositoryPlace, root: str, texts: Cata
 
 def is_attached(client: str, root: str, texts: Catalogue) -> bool:
     """Return whether ``client`` has hooks for the workspace at ``root``, in its personal files or in those of
-    this folder. Raises `WrongUsage`."""
+    this folder. Raise `WrongUsage`."""
     root, here = os.path.realpath(root), os.getcwd()
     place = find_repository(here)
     if (

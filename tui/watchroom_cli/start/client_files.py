@@ -76,7 +76,7 @@ def _read_record(path: str) -> AttachRecord:
 
 
 def _write_record(path: str, record: AttachRecord) -> None:
-    """Write ``record`` to ``path``, readable by this user only. Raises OSError."""
+    """Write ``record`` to ``path``, readable by this user only. Raise OSError."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     fields = {
         "files": {name: each._asdict() for name, each in record.files.items()},
@@ -92,7 +92,7 @@ def _write_record(path: str, record: AttachRecord) -> None:
 
 
 def _remove_record(path: str) -> None:
-    """Remove the record at ``path``, if it exists. Raises OSError."""
+    """Remove the record at ``path``, if it exists. Raise OSError."""
     with suppress(FileNotFoundError):
         os.unlink(path)
 
@@ -128,7 +128,7 @@ class ClientFiles:
         self._there = {name: self._read(name) for name in self._names}
 
     def find_attached(self, root: str = "") -> AttachedAs:
-        """Return the agents attached here to the workspace at ``root`` (default: any workspace). Raises
+        """Return the agents attached here to the workspace at ``root`` (default: any workspace). Raise
         `WrongUsage` if another workspace is attached, because all clients in a folder read the same files."""
         agents: dict[str, None] = {}
         is_strict = False
@@ -296,7 +296,7 @@ def new_files(wanted: ClientConfiguration) -> dict[str, str]:
 
 
 def _with_table(text: str, table: Mapping[str, Json]) -> str | None:
-    """Return ``text`` with ``table`` at its end, None if other settings prevent that. Raises ValueError if
+    """Return ``text`` with ``table`` at its end, None if other settings prevent that. Raise ValueError if
     ``text`` is not TOML."""
     known = tomllib.loads(text)
     wanted = merge_configuration(known, table)

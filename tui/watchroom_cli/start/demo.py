@@ -123,7 +123,7 @@ def run_demo(args: Namespace, texts: Catalogue) -> int:
 
 def _read_scenario(path: str | None, texts: Catalogue) -> Scenario:
     """Return the built-in scenario ``path`` (default: the first scenario), or the scenario in the file at
-    ``path``. Raises `InvalidScenario`, and `WrongUsage` if the file cannot be read."""
+    ``path``. Raise `InvalidScenario`, and `WrongUsage` if the file cannot be read."""
     from watchroom.agents.simulation import BUILT_IN_NAMES, demo, load
 
     if path is None:

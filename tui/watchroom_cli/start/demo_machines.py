@@ -36,7 +36,7 @@ def demo_machines(
     - ``second_process``: the agent that works in its own process on the first machine.
 
     Each other machine is a process with a checkout. The machines share a database, which is stopped at the
-    end. The last machine is lost during the demo. Raises `ExtraMissing`, `JournalError`.
+    end. The last machine is lost during the demo. Raise `ExtraMissing`, `JournalError`.
     """
     here = {second_process: AgentPlace()}
     if count == 1:

@@ -60,7 +60,7 @@ def declare_fork_session(parser: ArgumentParser, texts: Catalogue) -> None:
 
 
 def run_fork_session(args: Namespace, texts: Catalogue) -> int:
-    """Replace this process with the client. Return 1 if the setup command of the new tree failed. Raises
+    """Replace this process with the client. Return 1 if the setup command of the new tree failed. Raise
     `WrongUsage`, `WatchroomError`, OSError."""
     name = args.name or f"{args.agent}-fork"
     with open_repository(os.path.abspath(args.dir or os.getcwd()), args.language, texts) as workspace:
@@ -89,7 +89,7 @@ def run_fork_session(args: Namespace, texts: Catalogue) -> int:
 
 
 def _find_source(workspace: Workspace, agent: str, texts: Catalogue) -> _Source:
-    """Return the newest session of ``agent``. Raises `UnknownAgent`, `WrongUsage`."""
+    """Return the newest session of ``agent``. Raise `UnknownAgent`, `WrongUsage`."""
     known = workspace.registry.current().agents
     if agent not in known:
         raise UnknownAgent(agent=agent, known=", ".join(known) or "-")
@@ -126,7 +126,7 @@ def _build(
 
 
 def _add_tree(workspace: Workspace, source: _Source, name: str, texts: Catalogue) -> AddedTree:
-    """Add a tree with the same files as that of the session, and print what it got."""
+    """Add a tree with the same files as the session's tree, and print the number of copied files."""
     command = workspace.config.trees.setup
     with shown_progress(command, texts) as listeners:
         added = workspace.own_trees.add(

@@ -42,7 +42,7 @@ def declare_client(parser: ArgumentParser, texts: Catalogue) -> None:
 
 def run_client(args: Namespace, texts: Catalogue) -> int:
     """Replace this process with the client named in ``args.command``. Return 1 if the setup command of a new
-    working tree failed. Raises `WrongUsage`, `WatchroomError`, OSError."""
+    working tree failed. Raise `WrongUsage`, `WatchroomError`, OSError."""
     name: str = args.command
     support = LAUNCHED_CLIENTS[name]
     program = find_program(support, texts)
@@ -77,7 +77,7 @@ def run_client(args: Namespace, texts: Catalogue) -> int:
 
 
 def find_program(support: LaunchSupport, texts: Catalogue) -> str:
-    """Return the path of a client's program. Raises `WrongUsage` if it is not installed."""
+    """Return the path of a client's program. Raise `WrongUsage` if it is not installed."""
     program = shutil.which(support.program)
     if program is None:
         values = {"title": support.title, "program": support.program, "install": support.install}
@@ -97,7 +97,7 @@ def start_service_if_possible(root: str, texts: Catalogue) -> None:
 
 def _take_tree(given: list[str], texts: Catalogue) -> tuple[str | None, list[str]]:
     """Return the working tree named by the option ``--tree`` (None without it), and the client's own
-    arguments. Raises `WrongUsage`."""
+    arguments. Raise `WrongUsage`."""
     first = given[0] if given else ""
     if first.startswith(f"{_TREE}="):
         return first.removeprefix(f"{_TREE}="), given[1:]
@@ -156,7 +156,7 @@ def build_client(
     agents: Sequence[str] = (),
 ) -> Launch:
     """Return the start of the client ``name``, supervised in the workspace at ``root``, with the person's
-    arguments ``given``. Raises `WrongUsage`.
+    arguments ``given``. Raise `WrongUsage`.
 
     ``agents``: it works as one of these agents, default: as an agent named by the service.
     """
@@ -172,7 +172,7 @@ def build_client(
 
 
 def _start_service(root: str) -> None:
-    """Start a service if none runs, and open the workspace at ``root`` in it. Raises OSError, ValueError."""
+    """Start a service if none runs, and open the workspace at ``root`` in it. Raise OSError, ValueError."""
     with client_program.connect([*own_program()], _START_SECONDS) as connection:
         # Do not wait for the answer, because the workspace is open before the first hook.
         connection.sendall(client_program.request("GET", "/use", [("root", root)]))

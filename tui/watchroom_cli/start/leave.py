@@ -87,7 +87,7 @@ def _check_idle(root: str, texts: Catalogue) -> None:
 
 
 def _close(root: str, texts: Catalogue) -> None:
-    """Close the workspace at ``root`` in the service. Raises `WrongUsage`, `NoService`."""
+    """Close the workspace at ``root`` in the service. Raise `WrongUsage`, `NoService`."""
     deadline = time.monotonic() + _RELEASE_SECONDS
     while True:
         try:
@@ -105,7 +105,7 @@ def _close(root: str, texts: Catalogue) -> None:
 
 
 def _remove(root: str, place: RepositoryPlace, texts: Catalogue) -> None:
-    """Remove the workspace and this user's files about the workspace. Raises OSError."""
+    """Remove the workspace and this user's files about the workspace. Raise OSError."""
     workspace = read_workspace_id(root)
     for path in remove_traces(os.path.dirname(root)):
         print(texts("cli.leave.removed", path=sanitize(path)))

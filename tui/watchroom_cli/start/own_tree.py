@@ -29,7 +29,7 @@ _MAX_NAMES: Final = 10
 
 @contextmanager
 def open_repository(folder: str, language: Language, texts: Catalogue) -> Iterator[Workspace]:
-    """Open the workspace of the repository around ``folder``. Create it if it does not exist. Raises
+    """Open the workspace of the repository around ``folder``. Create it if it does not exist. Raise
     `WrongUsage`, `WatchroomError`, OSError."""
     start = find_start(folder)
     if start is None or start.place is None:

@@ -46,7 +46,7 @@ def _serve(client: str, texts: Catalogue) -> NoReturn:
     """Replace this process with the MCP server of ``client``.
 
     It has no tools if the repository has no workspace, or if `attach` has connected the client with the
-    workspace. Raises `WrongUsage`.
+    workspace. Raise `WrongUsage`.
     """
     repository = find_working_repository() if os.environ.get(PLUGIN_SWITCH) != PLUGIN_OFF else None
     root = workspace_root(repository.common) if repository is not None else ""

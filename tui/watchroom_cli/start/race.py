@@ -125,7 +125,7 @@ def _run(args: Namespace, folder: str, texts: Catalogue) -> int:
 
 
 def _read_plan(args: Namespace, texts: Catalogue) -> RacePlan:
-    """Return the plan in the arguments, without a name. Raises `WrongUsage`."""
+    """Return the plan in the arguments, without a name. Raise `WrongUsage`."""
     count = int(args.what) if args.what.isdecimal() and len(args.what) < 4 else 0
     if not MIN_AGENTS <= count <= MAX_AGENTS:
         raise WrongUsage(

@@ -29,8 +29,8 @@ def find_support(name: str, own_command: str | None, root: str, texts: Catalogue
     - ``own_command``: the command that the person gave instead
     - ``root``: the workspace
 
-    Raises `WrongUsage` if there is no such client, its program is not installed, or nobody allowed its
-    command. Raises `AgentCannotAnswer` if an agent would have to be asked.
+    Raise `WrongUsage` if there is no such client, its program is not installed, or nobody allowed its
+    command. Raise `AgentCannotAnswer` if a person must allow the command, but an agent runs this one.
     """
     known = find_client(name)
     if known is not None:
@@ -56,7 +56,7 @@ def find_support(name: str, own_command: str | None, root: str, texts: Catalogue
 
 
 def _ask(name: str, command: tuple[str, ...], root: str, texts: Catalogue) -> None:
-    """Ask once whether ``command`` may be run, and record a yes. Raises `WrongUsage` otherwise."""
+    """Ask once whether ``command`` may be run, and record a yes. Raise `WrongUsage` otherwise."""
     shown = quote_command(command)
     refuse_agents(root)
     if not sys.stdin.isatty():

@@ -44,7 +44,7 @@ def find_start(folder: str) -> StartPlace | None:
 
 
 def make_workspace(root: str, language: Language) -> None:
-    """Create the workspace of a repository at ``root``. Raises `WatchroomError`, OSError."""
+    """Create the workspace of a repository at ``root``. Raise `WatchroomError`, OSError."""
     # Slow to load, and needed only once per repository.
     from watchroom.workspace import Workspace
 
@@ -54,7 +54,7 @@ def make_workspace(root: str, language: Language) -> None:
 def offer_workspace(texts: Catalogue, language: Language) -> str | None:
     """Ask whether to supervise the repository of the working directory, and create its workspace.
 
-    Return the workspace. None without a repository or a terminal, or if the person declines. Raises
+    Return the workspace. None without a repository or a terminal, or if the person declines. Raise
     `WatchroomError`, OSError.
     """
     place = find_working_repository()

@@ -93,7 +93,7 @@ def declare_schedule(parser: ArgumentParser, texts: Catalogue) -> None:
 
 def add_routine(args: Namespace, team: Callable[[], str], texts: Catalogue) -> int:
     """Add the routine of ``watchroom task --every`` or ``--on``. ``team``: returns the team's folder, for a
-    routine with a model. Return the exit status. Raises `WrongUsage`, `WatchroomError`, OSError."""
+    routine with a model. Return the exit status. Raise `WrongUsage`, `WatchroomError`, OSError."""
     folder = os.path.abspath(args.workspace or os.getcwd())
     fields = _read_fields(args, folder, texts)
     root = _find_root(folder, args, texts) if args.client else team()
@@ -115,7 +115,7 @@ def add_routine(args: Namespace, team: Callable[[], str], texts: Catalogue) -> i
 
 
 def _read_fields(args: Namespace, folder: str, texts: Catalogue) -> dict[str, Json]:
-    """Return the fields of the tool `ADD_ROUTINE`, without the name. Raises `WrongUsage`."""
+    """Return the fields of the tool `ADD_ROUTINE`, without the name. Raise `WrongUsage`."""
     prompt = sys.stdin.read() if args.text == "-" else args.text
     if not prompt or bool(args.client) == bool(args.model) or args.simulate or (args.team and args.client):
         raise WrongUsage(texts("cli.routine.who"))

@@ -28,7 +28,7 @@ def read_workspace_id(place: str) -> str:
 
 
 def forget_workspace(place: str, workspace: str) -> None:
-    """Remove this user's files about the workspace at ``place``. ``workspace``: its id. Raises OSError."""
+    """Remove this user's files about the workspace at ``place``. ``workspace``: its id. Raise OSError."""
     state = state_folder()
     Anchors(state, place).forget(workspace)
     EnrolmentPin(state, place).forget()
@@ -37,5 +37,5 @@ def forget_workspace(place: str, workspace: str) -> None:
 
 
 def forget_demo(place: str) -> None:
-    """Remove this user's files about the demo at ``place``, whose folder will be removed. Raises OSError."""
+    """Remove this user's files about the demo at ``place``, whose folder will be removed. Raise OSError."""
     forget_workspace(place, read_workspace_id(place))

@@ -120,7 +120,7 @@ def run_task(args: Namespace, texts: Catalogue) -> int:
 
 
 def _submit(workspace: Workspace, args: Namespace, text: str, limits: Mapping[str, int]) -> Task:
-    """Submit and start the task. Raises `InvalidAgentId`, `InvalidWorkspace`, `NotText`."""
+    """Submit and start the task. Raise `InvalidAgentId`, `InvalidWorkspace`, `NotText`."""
     from watchroom.features.tasks.rows import TaskLimits
 
     person = validation.check_human_name(name_of_this_person() if args.person is None else args.person)
@@ -131,7 +131,7 @@ def _submit(workspace: Workspace, args: Namespace, text: str, limits: Mapping[st
 
 
 def _check_arguments(args: Namespace, root: str, text: str | None, texts: Catalogue) -> dict[str, int]:
-    """Check the arguments without changing anything. Return the given limits. Raises `WrongUsage`,
+    """Check the arguments without changing anything. Return the given limits. Raise `WrongUsage`,
     `InvalidWorkspace`."""
     from watchroom.features.tasks.folder import check_task_folder
 
@@ -168,7 +168,7 @@ def _team_folder(args: Namespace, texts: Catalogue) -> str:
 
 
 def _unfinished(workspace: Workspace, args: Namespace, texts: Catalogue) -> list[Task]:
-    """Return the open tasks, and the ended tasks with working agents. Raises `WrongUsage`."""
+    """Return the open tasks, and the ended tasks with working agents. Raise `WrongUsage`."""
     found = [each for each in workspace.tasks.list() if each.status == "open" or _is_at_work(workspace, each)]
     if not found:
         raise WrongUsage(texts("cli.task.none_open"))

@@ -32,7 +32,7 @@ def has_review(args: Namespace) -> bool:
 def review_calls(
     args: Namespace, request: Request, begun: Mapping[str, Review], texts: Catalogue
 ) -> dict[str, Review]:
-    """Return the reviews ``begun`` (by call id) with the options applied. Raises `WrongUsage` if an option
+    """Return the reviews ``begun`` (by call id) with the options applied. Raise `WrongUsage` if an option
     names a missing call, hunk or line, or if options contradict each other."""
     reviews = dict(begun)
     taken = _hunks(args.take, request, reviews, texts)
@@ -46,13 +46,13 @@ def review_calls(
 
 
 def reviewed_calls(args: Namespace, request: Request, texts: Catalogue) -> frozenset[str]:
-    """Return the ids of the calls whose hunks ``args`` takes or declines. Raises `WrongUsage`."""
+    """Return the ids of the calls whose hunks ``args`` takes or declines. Raise `WrongUsage`."""
     return frozenset(split_call(text, request, texts)[0] for text in (*args.take, *args.decline))
 
 
 def split_call(text: str, request: Request, texts: Catalogue) -> tuple[str, str]:
     """Split an option's value into the id of a call of ``request`` and the rest. The id is optional if there
-    is only one call. Raises `WrongUsage`."""
+    is only one call. Raise `WrongUsage`."""
     ids = [call.id for call in request.calls]
     call, separator, rest = text.partition("=")
     if separator and call in ids:
@@ -94,7 +94,7 @@ def _choose(
 ) -> Review:
     """Return ``review`` with the hunks ``taken`` or ``declined``. The other hunks get the reverse.
 
-    Each hunk must be in one of the two sets if both are given. Raises `WrongUsage`.
+    Each hunk must be in one of the two sets if both are given. Raise `WrongUsage`.
     """
     everything = frozenset(range(len(review.hunks)))
     if taken is not None and declined is not None and (taken & declined or taken | declined != everything):

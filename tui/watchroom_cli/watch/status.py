@@ -43,7 +43,7 @@ def run_status(args: Namespace, texts: Catalogue) -> int:
 
 
 def _read_line(place: str, texts: Catalogue) -> str:
-    """Return the status line according to the journal. Raises `WorkspaceNotFound`, `JournalError`."""
+    """Return the status line according to the journal. Raise `WorkspaceNotFound`, `JournalError`."""
     root = place if is_server_address(place) else find_workspace(os.path.abspath(place))
     if root is None:
         raise WorkspaceNotFound(root=place)

@@ -80,7 +80,7 @@ def _is_done(result: Mapping[str, Json]) -> bool:
 
 
 def _confirm(agents: Sequence[str], args: Namespace, texts: Catalogue) -> None:
-    """Ask for one confirmation for all agents. Raises `WrongUsage`."""
+    """Ask for one confirmation for all agents. Raise `WrongUsage`."""
     if args.yes:
         return
     if not sys.stdin.isatty():

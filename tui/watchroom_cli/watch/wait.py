@@ -94,7 +94,7 @@ class _Waiter:
 
     def wait(self, timeout: float | None) -> GoalState:
         """Wait until a goal holds, and return the agent's state. ``timeout``: seconds, None for no timeout.
-        Raises `UnknownAgent` if the agent is not registered, and `JournalError`."""
+        Raise `UnknownAgent` if the agent is not registered, and `JournalError`."""
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         # Opened before the first read, so that no row in between is missed.
         with closing(self._journal.changes()) as changes:

@@ -136,7 +136,7 @@ def watch_plainly(
     - ``workspace``: the open workspace for answers, None to ask no questions.
     - ``alerts``: a sender of alerts, default: none. A watch with a sender ends on SIGTERM.
 
-    Raises `InvalidAgentId` if the person's name is invalid.
+    Raise `InvalidAgentId` if the person's name is invalid.
     """
     from watchroom_cli.plain.watcher import Watcher, WatchOptions
 

@@ -113,7 +113,7 @@ def suggest_amount(measure: Measure, known: BudgetKnown) -> float:
 
 
 def parse_amount(text: str) -> float | None:
-    """Return the amount in ``text``, such as ``$2.50`` or ``500,000``, or None if ``text`` is empty. Raises
+    """Return the amount in ``text``, such as ``$2.50`` or ``500,000``, or None if ``text`` is empty. Raise
     ValueError."""
     bare = text.strip().lstrip("$").replace(",", "").replace("_", "")
     return float(bare) if bare else None

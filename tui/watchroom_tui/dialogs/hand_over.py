@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 
 class HandOverDialog(ModalDialog[tuple[str, str] | None]):
-    """Form for the receiver and a note, below the briefing, which has the note. The result is the receiver
-    and the text of the briefing, None if the person goes back.
+    """Form for the receiver and a note, below the briefing, which includes the note. The result is the
+    receiver and the text of the briefing, None if the person goes back.
 
     - ``briefing``: what is known about the agent's work.
     - ``agents``: the agents that can be the receiver.

@@ -13,12 +13,12 @@ from watchroom_tui.presentation.sanitize import sanitize, shorten
 
 _MAX_SUMMARY: Final = 120
 _BY_SEQUEL: Final = {"back": "back", "unproven": "unproven", "again": "interrupted"}
-"""The catalogue keys of results after which something follows. The default is that the check failed."""
+"""The catalogue keys of results, by their consequence. Default: the check failed."""
 
 
 def check_text(check: CheckView | None, texts: Catalogue) -> str:
     """Return the state of an agent's newest check, with the agent's claim that it is done. Empty without a
-    check, and if the agent went on before its end."""
+    check, and if the agent continued before the check ended."""
     if check is None:
         return ""
     end = check.end
@@ -55,7 +55,7 @@ def check_result(end: CheckEnd, texts: Catalogue) -> str:
 
 
 def claim_text(view: AgentView, texts: Catalogue, *, has_checks: bool) -> str:
-    """Return what is known about the claim of an agent that it is done, for details. Empty if it makes none.
+    """Return a text about the agent's claim that it is done, for its details. Empty without such a claim.
 
     ``has_checks``: whether the workspace has checks.
     """

@@ -42,6 +42,6 @@ def _is_repeat(rows: Sequence[Row], at: int) -> bool:
 
 
 def _is_same(name: str, path: str) -> bool:
-    """Return whether ``path`` of a client is the file ``name``. A client can work in a folder of the tree, or
-    name files by absolute paths."""
+    """Return whether a client's ``path`` names the file ``name``. The path can be absolute, or relative to a
+    folder in the tree."""
     return f"/{path}".endswith(f"/{name}") or f"/{name}".endswith(f"/{path}")

@@ -37,7 +37,7 @@ class RemoteNeed(NamedTuple):
 
     @property
     def answers(self) -> Sequence[FarAnswer]:
-        """The possible answers. Of a request that is shown in part, people only refuse what they see."""
+        """The possible answers. A request that is shown only in part cannot be approved."""
         need = self.need
         return [each for each in need.answers if not need.is_cut or each in _ANSWERS_TO_CUT]
 
@@ -133,7 +133,7 @@ def left_out_text(view: MachineView, texts: Catalogue) -> str:
 
 
 def outcome_text(outcome: Outcome, texts: Catalogue) -> str:
-    """Return what became of an answer."""
+    """Return a text about the outcome of an answer."""
     need = outcome.need
     who = sanitize(f"{outcome.name}/{need.party}")
     return texts(f"machine.fate.{outcome.fate}", who=who, what=shorten(outcome.message) or "-")

@@ -201,7 +201,7 @@ class _Drawer:
 
     def _task(self) -> str:
         """Remove the checkbox from the item that starts here, and return its sign. Return an empty sign if
-        the item is no task."""
+        the item is not a task."""
         if self._tokens[self._at].type != "paragraph_open":
             return ""
         words = self._tokens[self._at + 1]

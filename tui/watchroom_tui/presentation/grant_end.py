@@ -15,7 +15,7 @@ _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 def parse_end(text: str, now: datetime) -> int | None:
     """Return the seconds from ``now`` until ``text``: a duration such as ``1h``, or the next ``18:00``; 24:00
-    is the end of the day. None for an empty text. Raises ValueError."""
+    is the end of the day. None for an empty text. Raise ValueError."""
     text = text.strip()
     if not text:
         return None

@@ -29,7 +29,7 @@ async def blame_lines(
 ) -> tuple[str, list[Row]]:
     """Return the text of the last of ``versions``, and the version of each of its lines.
 
-    Read ``journal`` in a thread. The function can be cancelled. Raises `UnreadableVersionError` and
+    Read ``journal`` in a thread. The function can be cancelled. Raise `UnreadableVersionError` and
     `JournalError`.
     """
     found: list[Row] = []

@@ -29,7 +29,7 @@ def read_board(journal: Journal, name: str, head: Row | None, as_of: int) -> Boa
     - ``head``: the row of the version, None for the template.
     - ``as_of``: the row at which the team is read for the template.
 
-    Raises `InvalidName` if ``head`` is None and the name is invalid for boards. Raises `JournalDamaged` if
+    Raise `InvalidName` if ``head`` is None and the name is invalid for boards. Raise `JournalDamaged` if
     the text cannot be read, and `JournalError`.
     """
     if head is None:

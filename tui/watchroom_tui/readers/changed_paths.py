@@ -22,14 +22,14 @@ class PathComparison(NamedTuple):
 
 
 async def read_changes(app: Dashboard, target: RangeTarget) -> list[ChangedPath]:
-    """Return the paths that differ between the two rows of ``target``. Read the journal in a thread. Raises
+    """Return the paths that differ between the two rows of ``target``. Read the journal in a thread. Raise
     `JournalError`."""
     return await asyncio.to_thread(read_changed_paths, app.journal, target.after, target.until)
 
 
 async def compare_path(app: Dashboard, changed: ChangedPath) -> PathComparison | None:
     """Return the change of a path, compared in the worker process. None if the journal has lost the newest
-    version of the path. Raises `JournalError`."""
+    version of the path. Raise `JournalError`."""
     pair = await asyncio.to_thread(find_versions, app.journal, changed)
     if pair is None:
         return None

@@ -22,13 +22,13 @@ class Comparison(NamedTuple):
 
 async def compare_versions(app: Dashboard, row: Row, other: Row | None = None) -> Comparison:
     """Compare ``row`` with ``other``, or with the base of ``row`` if ``other`` is None. Read the journal in a
-    thread. Raises `UnreadableVersionError` and `JournalError`."""
+    thread. Raise `UnreadableVersionError` and `JournalError`."""
     pair = await asyncio.to_thread(find_pair, app.journal, row, other)
     return Comparison(pair, await compare_pair(app, pair))
 
 
 async def compare_pair(app: Dashboard, pair: VersionPair) -> DiffInput:
-    """Return the changes within ``pair``, from the worker process. Raises `UnreadableVersionError`."""
+    """Return the changes within ``pair``, from the worker process. Raise `UnreadableVersionError`."""
     texts = await asyncio.to_thread(read_pair_texts, app.journal, pair)
     changed = await app.worker_process.changes(texts.old, texts.new)
     old, new = await asyncio.to_thread(lambda: [split_lines(text) for text in texts])

@@ -53,7 +53,7 @@ class DocumentReader:
         - ``workspace``: if given, reading starts at the checkpoint of the document.
         - ``former``: the fields at an earlier version. Later changes are marked.
 
-        Raises `JournalError` and `DocumentNotFound`.
+        Raise `JournalError` and `DocumentNotFound`.
         """
         with self._lock:
             tail = self._tail_of(name, newest, workspace)

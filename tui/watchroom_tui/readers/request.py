@@ -73,8 +73,7 @@ class RequestDrawing(TextDrawing):
         return row.hunk is not None and (before is None or (before.call, before.hunk) != (row.call, row.hunk))
 
     def line_row(self, index: int) -> RequestRow:
-        """Return the row of the line that is commented at ``index``, or the row at ``index`` if it is no
-        comment."""
+        """Return the row at ``index``. If it is a row of a comment, return the row of the commented line."""
         row = self._rows[index]
         while index and (before := self._rows[index - 1]).key == row.key and before.call == row.call:
             index, row = index - 1, before

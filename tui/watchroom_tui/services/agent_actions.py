@@ -86,7 +86,8 @@ class AgentActions:
         self._start(partial(self._app.carry_out, tool, {"agent_id": agent}, done))
 
     def resume_at_reset(self, agent: str) -> None:
-        """Permit to resume ``agent`` once when its limit resets. Show the reason if no reset is known."""
+        """Permit one automatic resume of ``agent`` when its limit resets. Show a warning if no reset is
+        known."""
         view = self._find(agent)
         if view is None or not self._can_receive(agent):
             return
@@ -172,8 +173,7 @@ class AgentActions:
         return False
 
     def _reader_text(self, key: str, agent: str) -> str:
-        """Return the text ``key`` about an agent without a process, with the command that resumes the
-        agent."""
+        """Return the text ``key`` about ``agent``, which has no process, with the command that resumes it."""
         resume = self._app.model.message_reader(agent).hint
         texts = self._app.texts
         how = texts("session.resume_with", resume=sanitize(resume)) if resume else texts("session.resume")

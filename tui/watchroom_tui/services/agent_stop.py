@@ -63,7 +63,7 @@ class AgentStop:
             app.show_message(app.texts("stop.nobody") + self._others())
 
     def _others(self) -> str:
-        """Return a sentence about agents on other machines, which go on. Empty if there are none."""
+        """Return a sentence about agents on other machines, which keep running. Empty if there are none."""
         machines = [each.name for each in self._app.machines if each.agents]
         return self._app.texts("stop.others", machines=_join_names(machines)) if machines else ""
 

@@ -81,19 +81,19 @@ async def edit_file(app: Dashboard, path: str) -> None:
 
 
 def has_window(program: str) -> bool:
-    """Return whether the editor ``program`` is known to open a window."""
+    """Return whether ``program`` is known as an editor with a window of its own."""
     return os.path.basename(program) in _WITH_WINDOWS
 
 
 def _run_in_terminal(app: Dashboard, words: list[str]) -> None:
-    """Run a program in the terminal of the dashboard. Raises SuspendNotSupported, OSError."""
+    """Run a program in the terminal of the dashboard. Raise SuspendNotSupported, OSError."""
     with app.suspend():
         # Blocking the event loop is fine, because nothing is drawn until the program exits.
         subprocess.run(words, check=False)
 
 
 def _run_beside(words: list[str]) -> None:
-    """Start a program that can outlive the dashboard. Raises OSError."""
+    """Start a program that can outlive the dashboard. Raise OSError."""
     if shutil.which(words[0]) is None:
         raise FileNotFoundError(words[0])
     # The shell exits at once, so that no process must wait for the program.

@@ -54,7 +54,7 @@ async def write_report(app: Dashboard, after: int, until: int) -> None:
 
 
 def _write(app: Dashboard, after: int, until: int, name: str) -> str:
-    """Write the report into a new file called ``name``. Return its path. Raises `JournalError`, OSError."""
+    """Write the report into a new file called ``name``. Return its path. Raise `JournalError`, OSError."""
     report = read_report(app.journal, after, until)
     if name.endswith(".json"):
         text = json.dumps(as_json(report), ensure_ascii=False, indent=2) + "\n"

@@ -153,7 +153,7 @@ class RequestActions:
 
     def _approval(self, asked: RequestView) -> Mapping[str, Json]:
         """Return the arguments that approve the only call of ``asked``. Call this in a thread, because it
-        reads the journal. Raises `NotApprovable`."""
+        reads the journal. Raise `NotApprovable`."""
         details = read_request(self._app.journal, asked)
         calls = details.request.calls
         if len(calls) > 1:

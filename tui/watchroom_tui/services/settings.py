@@ -100,7 +100,7 @@ class Settings:
 
 
 def _machine(name: str, entry: str | Mapping[str, str]) -> Machine:
-    """Return the machine ``name`` of an entry in the settings. Raises `AddressProblem`."""
+    """Return the machine ``name`` of an entry in the settings. Raise `AddressProblem`."""
     if isinstance(entry, str):
         return parse_machine(name, entry)
     return parse_machine(name, entry.get("address", ""), entry.get("program", ""))
@@ -114,7 +114,7 @@ def settings_path() -> Path:
 def read_settings(path: Path, texts: Catalogue) -> Settings:
     """Return the settings in the file at ``path``, or the defaults if the file does not exist.
 
-    Raises `WrongUsage` with the file and the line if a setting, an action or a key is unknown, or if a key
+    Raise `WrongUsage` with the file and the line if a setting, an action or a key is unknown, or if a key
     has two meanings.
     """
     try:
@@ -227,7 +227,7 @@ def _problem(path: Path, line: int | None, said: str, texts: Catalogue) -> Wrong
 
 
 def write_machines(path: Path, machines: Mapping[str, str | Mapping[str, str]]) -> None:
-    """Replace the machines in the file at ``path``. Raises as `remember`, and ValueError for more than
+    """Replace the machines in the file at ``path``. Raise as `remember`, and ValueError for more than
     `MAX_MACHINES`."""
     if len(machines) > MAX_MACHINES:
         raise ValueError(f"more than {MAX_MACHINES} machines")
@@ -235,7 +235,7 @@ def write_machines(path: Path, machines: Mapping[str, str | Mapping[str, str]]) 
 
 
 def remember(path: Path, **values: object) -> None:
-    """Write settings into the file at ``path``, and preserve its other content. Raises OSError, and
+    """Write settings into the file at ``path``, and preserve its other content. Raise OSError, and
     ValueError if the file is not TOML or would be longer than `MAX_BYTES`. An error leaves the file
     unchanged."""
     import tomlkit
@@ -254,7 +254,7 @@ def remember(path: Path, **values: object) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    """Replace the file at ``path``. Raises OSError, and ValueError if ``text`` is longer than `MAX_BYTES`."""
+    """Replace the file at ``path``. Raise OSError, and ValueError if ``text`` is longer than `MAX_BYTES`."""
     if len(text.encode()) > MAX_BYTES:
         raise ValueError(f"more than {MAX_BYTES} bytes")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -293,7 +293,7 @@ def read_memory(path: Path) -> WorkspaceMemory:
 
 
 def write_memory(path: Path, memory: WorkspaceMemory) -> None:
-    """Write ``memory`` into the file at ``path``, unless the file already contains it. Raises OSError, and
+    """Write ``memory`` into the file at ``path``, unless the file already contains it. Raise OSError, and
     ValueError if the content is longer than `MAX_BYTES`."""
     if memory == read_memory(path):
         return

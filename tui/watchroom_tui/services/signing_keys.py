@@ -28,7 +28,7 @@ def enrolled_keys(people: People, name: str) -> list[PublicKey]:
 
 
 def find_device(people: People, name: str) -> Signer | None:
-    """Return a person's FIDO2 device at this machine, or None. ``name``: the name of the person. Raises
+    """Return a person's FIDO2 device at this machine, or None. ``name``: the name of the person. Raise
     `SignerFailed`."""
     if not any(key.is_touched for key in enrolled_keys(people, name)):
         return None
@@ -46,7 +46,7 @@ def open_signer(people: People, name: str, ask: Callable[[str], str], path: str 
     - ``ask``: callback for the passphrase. Its argument is the path of the key file.
     - ``path``: the path of the key file, default: `key_path`. A given path disables devices.
 
-    Raises `SignerFailed`, `KeyFileUnusable`, `WrongPassphrase`.
+    Raise `SignerFailed`, `KeyFileUnusable`, `WrongPassphrase`.
     """
     if not path and (device := find_device(people, name)) is not None:
         return device

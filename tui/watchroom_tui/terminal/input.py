@@ -68,7 +68,7 @@ def read_input(
     - ``exit_event``: the event that ends the function at once.
     - ``handle``: callback for each event, called in this thread.
 
-    Raises OSError if the terminal cannot be read.
+    Raise OSError if the terminal cannot be read.
     """
     parser = make_xterm_parser()
     decoder = getincrementaldecoder(encoding)("replace")

@@ -28,7 +28,7 @@ _STREAMS = (0, 1, 2)
 
 
 def require_terminal(texts: Catalogue, instead: str) -> None:
-    """Raise `WrongUsage` if standard input, output or error is no terminal, or if the terminal cannot move
+    """Raise `WrongUsage` if standard input, output or error is not a terminal, or if the terminal cannot move
     its cursor. The error names ``instead``.
 
     Pages in a browser (`watchroom web`) need no terminal.

@@ -52,7 +52,7 @@ def find_server(environ: Mapping[str, str]) -> str:
 
 def list_panes(socket: str) -> dict[str, int]:
     """Return the panes of the server at ``socket``, each with the process that it runs. Panes whose process
-    has ended are left out. Raises `TmuxError`, OSError."""
+    has ended are left out. Raise `TmuxError`, OSError."""
     lines = _ask(socket, ("list-panes", "-a", "-F", "#{pane_id} #{pane_pid} #{pane_dead}")).splitlines()
     panes = (line.split() for line in lines)
     return {pane[0]: int(pane[1]) for pane in panes if len(pane) == 3 and pane[2] == "0"}
@@ -68,7 +68,7 @@ def find_running_pane(panes: Mapping[str, int], ancestors: Iterable[int]) -> str
 
 
 def show_pane(pane: TmuxPane) -> None:
-    """Show ``pane`` in the terminal of this process, which runs in the same server. Raises `TmuxError`,
+    """Show ``pane`` in the terminal of this process, which runs in the same server. Raise `TmuxError`,
     OSError."""
     # The pane may be in another session.
     words = [("select-window",), (";", "select-pane"), (";", "switch-client")]
@@ -81,7 +81,7 @@ def attach_command(pane: TmuxPane) -> str:
 
 
 def _ask(socket: str, words: Sequence[str]) -> str:
-    """Return the output of the command ``words`` of the server at ``socket``. Raises `TmuxError`, OSError."""
+    """Return the output of the command ``words`` of the server at ``socket``. Raise `TmuxError`, OSError."""
     found = os.stat(socket)
     if not stat.S_ISSOCK(found.st_mode) or found.st_uid != os.getuid():
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), socket)

@@ -173,7 +173,7 @@ class StyleRegistry(Widget):
         styled_app(self).line_styles.clear()
 
     def style_of(self, name: str) -> Style:
-        """Return the stylesheets' style for ``line--NAME``. Raises KeyError if the name is unknown."""
+        """Return the stylesheets' style for ``line--NAME``. Raise KeyError if the name is unknown."""
         if name not in STYLE_NAMES:
             raise KeyError(name)
         node = DOMNode(classes=f"line--{name}")

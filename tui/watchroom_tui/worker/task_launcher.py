@@ -62,7 +62,7 @@ class TaskNotLaunched(Exception):
 def check_order(order: TaskOrder, root: str, texts: Catalogue, language: Language) -> TaskOrder:
     """Return ``order`` without surrounding blanks, with the absolute path of its folder. Create no folder.
 
-    ``root``: the folder of the workspace of the team. Raises `TaskNotLaunched` if the task cannot be started,
+    ``root``: the folder of the workspace of the team. Raise `TaskNotLaunched` if the task cannot be started,
     and OSError if the folder cannot be listed.
     """
     from watchroom.features.tasks.folder import check_task_folder
@@ -88,7 +88,7 @@ def check_order(order: TaskOrder, root: str, texts: Catalogue, language: Languag
 
 
 def is_empty_folder(path: str) -> bool:
-    """Return whether the folder ``path`` is empty or missing. Raises OSError."""
+    """Return whether the folder ``path`` is empty or missing. Raise OSError."""
     return not os.path.exists(path) or not os.listdir(path)
 
 
@@ -98,8 +98,8 @@ def launch_task(
     """Start ``order`` for ``person`` with the team of the workspace at ``root``, in a process with its own
     session. Wait at most `WAIT_SECONDS` for the process to report the task. Do not call it on an event loop.
 
-    ``speed``: the speed of simulated developers. Raises `TaskNotLaunched` as `check_order` does, and with the
-    output of the process if the process ended. Raises OSError if the process cannot be started.
+    ``speed``: the speed of simulated developers. Raise `TaskNotLaunched` as `check_order` does, and with the
+    output of the process if the process ended. Raise OSError if the process cannot be started.
     """
     checked = check_order(order, root, texts, language)
     command = [sys.executable, "-P", "-m", "watchroom_cli.main", "task", "--background"]

@@ -18,7 +18,7 @@ def tool_results(toolbox: Toolbox, content: Iterable[object]) -> list[dict[str, 
     - ``toolbox``: runs the calls.
     - ``content``: the blocks of the response.
 
-    Returns the content of the next user message, empty if there were no calls. A refused call becomes a
+    Return the content of the next user message, empty if there were no calls. A refused call becomes a
     result with ``is_error``. No input from the model raises an error.
     """
     results: list[dict[str, Json]] = []

@@ -34,7 +34,7 @@ class FunctionCall(Protocol):
 
 
 def tool_messages(toolbox: Toolbox, calls: Iterable[FunctionCall] | None) -> list[dict[str, Json]]:
-    """Run the tool calls of a response in order. Returns the messages with their results.
+    """Run the tool calls of a response in order. Return the messages with their results.
 
     A refused call also becomes a result. No input from the model raises an error.
     """

@@ -27,7 +27,7 @@ _MACHINES: Final = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64",
 
 
 def _only_printable(text: str) -> str:
-    """Return ``text`` as one line. Raises ValueError if it has invisible characters."""
+    """Return ``text`` as one line. Raise ValueError if it has invisible characters."""
     line = " ".join(text.split())
     if not line.isprintable():
         raise ValueError("not printable")
@@ -117,7 +117,7 @@ class AgentStart(NamedTuple):
     """A way to get and start an agent.
 
     - ``kind``: ``npx``, ``uvx`` or ``binary``
-    - ``program``: the program that has to be installed
+    - ``program``: the program that must be installed
     - ``arguments``, ``environment``: its arguments and additional variables
     - ``archive``, ``sha256``: where a binary comes from, and its checksum; empty if unknown
     """
@@ -137,7 +137,7 @@ class AgentStart(NamedTuple):
 
 
 def parse_index(text: bytes) -> AgentIndex:
-    """Return the index in ``text``. Raises ValueError if it is not an index."""
+    """Return the index in ``text``. Raise ValueError if it is not an index."""
     if len(text) > MAX_INDEX_BYTES:
         raise ValueError(f"more than {MAX_INDEX_BYTES:,} bytes")
     try:

@@ -58,7 +58,7 @@ def read_index() -> KeptIndex | None:
 def fetch_index(transport: httpx.AsyncBaseTransport | None = None) -> KeptIndex:
     """Fetch the index and keep it. ``transport``: how requests are sent, by default over the network.
 
-    Redirects are not followed, because they lead elsewhere. Raises `IndexNotFetched`. Raises OSError if the
+    Redirects are not followed, because they lead elsewhere. Raise `IndexNotFetched`. Raise OSError if the
     index cannot be kept.
     """
     # Slow to load, so loaded only to fetch.
@@ -104,7 +104,7 @@ def is_allowed(name: str, command: Sequence[str]) -> bool:
 
 
 def allow(name: str, command: Sequence[str]) -> None:
-    """Record that a person allows ``command`` for the agent ``name``, instead of an earlier one. Raises
+    """Record that a person allows ``command`` for the agent ``name``, instead of an earlier one. Raise
     OSError."""
     allowed = {**_read_allowed(), name: [*command]}
     _write(_allowed_path(), json.dumps(allowed, indent=1, sort_keys=True).encode())

@@ -135,7 +135,7 @@ async def run_acp(
     - ``prompt``: its first prompt, default none. Later messages to the agent become its prompts
     - ``on_event``: called with each event
 
-    Raises `ExtraMissing`, `ClientNotStarted`, `ClientDoesNotAsk`, `UnknownAgent`, `JournalError`.
+    Raise `ExtraMissing`, `ClientNotStarted`, `ClientDoesNotAsk`, `UnknownAgent`, `JournalError`.
     """
     require_acp()
     import acp
@@ -526,9 +526,9 @@ class _AcpRun:
         return False
 
     async def _check_work(self, before: asyncio.Task[None] | None) -> None:
-        """Run the checks of what the agent did. A failure becomes its next prompt, as a message of Watchroom.
+        """Check the agent's work. A failure becomes the agent's next prompt, as a message from Watchroom.
 
-        ``before``: the checks after an earlier turn, which end first.
+        ``before``: the checks after an earlier turn. They must end first.
         """
         if before is not None:
             await asyncio.wait({before})
@@ -539,7 +539,7 @@ class _AcpRun:
         try:
             await run_in_thread(self._workspace.checks.run, claim, self._ends_check)
         except (WatchroomError, OSError):
-            # The run goes on without the result.
+            # The run continues without the result.
             _log.warning("the work of %s was not checked", self._agent, exc_info=True)
 
     def _fail_turn(self, reason: str, again: Sequence[PromptSubmitted] | None = None) -> None:
@@ -579,7 +579,7 @@ class _AcpRun:
 
     async def _record_delivery(self, turn: asyncio.Future[Any], handover: Handover) -> None:
         """Record that the messages of ``handover`` are delivered, once the client has responded in ``turn``
-        or ended it without an error. Raises the errors of the turn."""
+        or ended it without an error. Raise the errors of the turn."""
         begun = asyncio.create_task(self._has_begun.wait())
         try:
             await asyncio.wait({turn, begun}, return_when=asyncio.FIRST_COMPLETED)
@@ -763,7 +763,7 @@ class _AcpRun:
 
 async def _start_process(given: Sequence[str], folder: str) -> Process:
     """Start the client with the command ``given`` in ``folder``, in its own process namespace if possible.
-    Raises `ClientNotStarted`."""
+    Raise `ClientNotStarted`."""
     command = [*await run_in_thread(namespace_command), *given]
     try:
         return await asyncio.create_subprocess_exec(

@@ -89,7 +89,7 @@ class AgentClaims:
         - ``given``: the client's name for the session; empty if unknown
         - ``is_used``: True if the client begins to work; else the agent is only reserved
 
-        Raises `NoAgentLeft`, `AgentNotFree`, `WorkspaceLocked`, `JournalError`, OSError.
+        Raise `NoAgentLeft`, `AgentNotFree`, `WorkspaceLocked`, `JournalError`, OSError.
         """
         if len(self._agents) == 1:
             return self._sole_agent()
@@ -116,7 +116,7 @@ class AgentClaims:
         return wanted.agent
 
     def reserve(self, agent: str) -> None:
-        """Reserve ``agent`` for the client that this process becomes or starts. Raises `WorkspaceLocked`,
+        """Reserve ``agent`` for the client that this process becomes or starts. Raise `WorkspaceLocked`,
         `JournalError`, OSError."""
         with self._workspace.journal.exclusive(_KEY):
             self._write([*self._read(), self._describe(agent, is_used=False)])
@@ -247,14 +247,14 @@ class AgentClaims:
 
 
 def reserve_for_launch(workspace: Workspace, agent: str, client: str) -> None:
-    """Reserve ``agent`` for the ``client`` that this process becomes. Raises as `AgentClaims.claim`."""
+    """Reserve ``agent`` for the ``client`` that this process becomes. Raise as `AgentClaims.claim`."""
     pid = os.getpid()
     process = ClientProcess(pid, workspace.platform.process_start(pid), workspace.platform)
     AgentClaims(workspace, (), client, process).reserve(agent)
 
 
 def find_working(root: str, platform: Platform) -> list[WorkingClient]:
-    """Return the clients that work in the workspace at ``root`` according to their claims. Raises OSError."""
+    """Return the clients that work in the workspace at ``root`` according to their claims. Raise OSError."""
     claims = _read_claims(os.path.join(root, CONTROL, _NAME), platform)
     return [WorkingClient(each.agent, each.pid) for each in claims]
 

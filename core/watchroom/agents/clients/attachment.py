@@ -121,7 +121,7 @@ _MAX_BATCH: Final = 100
 _TOOL_ERROR: Final = "<tool_use_error>"
 """The beginning of the result of a call that Claude Code itself refuses."""
 _LATE_NS: Final = 5 * 10**9
-"""How much later than a limit the last step of the turn that it ended can be recorded, in nanoseconds."""
+"""Maximum nanoseconds from the report of a limit to the last step of the turn that the limit ended."""
 _MAX_SESSIONS: Final = 100
 """Maximum number of sessions in memory. Other sessions are continued from their rows."""
 
@@ -179,7 +179,7 @@ class Attachment:
     - ``is_owner``: whether this process continues the client's sessions
     - ``is_strict``: whether a call that could not be checked in time is refused; else the client decides
     - ``hold_seconds``: the timeout of a hook, default the client's own timeout minus a margin
-    - ``on_claim``: called when the agent ends its answer, which says that it is done. Must not wait
+    - ``on_claim``: called when the agent ends its answer and so claims to be done. Must not wait
 
     Raises `UnknownAgent`, ValueError.
     """
@@ -264,7 +264,7 @@ class Attachment:
         - ``deadline``: the end of all waits, in the event loop's time. Default: the deadline of a hook that
           starts now
 
-        A cancelled wait withdraws its question. Raises `WatchroomError`, but never for a call that the client
+        A cancelled wait withdraws its question. Raise `WatchroomError`, but never for a call that the client
         is about to make. Such a call is decided by the checks that are still possible.
         """
         deadline = self.deadline(event) if deadline is None else deadline
@@ -405,7 +405,7 @@ class Attachment:
         return f"{self.agent}/{session_id_of(text_of(event, 'session_id'))}"
 
     async def record(self, session: ClientSession, event: ClientEvent) -> Row | None:
-        """Record ``event`` in ``session``, in a thread. Raises the errors of `ClientSession.record`."""
+        """Record ``event`` in ``session``, in a thread. Raise the errors of `ClientSession.record`."""
         if isinstance(event, CallStarted | CallFinished) and self._tree_calls is not None:
             event = await run_in_thread(self._without_ignored, self._tree_calls, session, event)
         return await run_in_thread(session.record, event)
@@ -659,7 +659,7 @@ class Attachment:
 
         The call proceeds only if the session is not paused, no budget holds it, and ``decision`` allows it or
         a person approves. All waits end at ``deadline``. After each wait all conditions are checked again,
-        because people may have paused or stopped the agent in the meantime. Raises `_Stopped`,
+        because people may have paused or stopped the agent in the meantime. Raise `_Stopped`,
         `WatchroomError`.
         """
         name = text_of(event, "hook_event_name")
@@ -722,7 +722,7 @@ class Attachment:
         return not tool.startswith(OWN_TOOLS) and self.workspace.config.budgets != Budgets()
 
     async def _find_pause(self, session: ClientSession, main: str) -> str:
-        """Return the actor who has paused the session, empty if it is not paused. Raises `_Stopped`."""
+        """Return the actor who has paused the session, empty if it is not paused. Raise `_Stopped`."""
         held = await run_in_thread(self._inbox.controls, session, main)
         if held.cancelled is not None:
             raise _Stopped(held.cancelled)

@@ -185,7 +185,7 @@ class Attendant:
         return {} if self._attachment is None else {**self._attachment.sessions}
 
     async def reserve_agent(self) -> str:
-        """Return the agent that the client gets, unless it first continues a session of another agent. Raises
+        """Return the agent that the client gets, unless it first continues a session of another agent. Raise
         the errors of `AgentClaims.claim`."""
         reserved = ""
         if not self._agents:
@@ -199,11 +199,11 @@ class Attendant:
         return self._named_agent
 
     async def claim_agent(self) -> str:
-        """Return the agent that the client works as from now on. Raises the errors of `AgentClaims.claim`."""
+        """Return the agent that the client works as from now on. Raise the errors of `AgentClaims.claim`."""
         return (await self._claim()).agent
 
     async def _claim(self, given: str = "") -> Attachment:
-        """Return the attachment of the client's agent. Raises the errors of `AgentClaims.claim`.
+        """Return the attachment of the client's agent. Raise the errors of `AgentClaims.claim`.
 
         ``given``: the session that the client continues.
         """

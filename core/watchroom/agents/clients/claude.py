@@ -291,7 +291,7 @@ def _describe_launch(parts: LaunchParts, given: Sequence[str], environment: Mapp
 
 
 def _take_settings(given: Sequence[str]) -> tuple[list[str], Mapping[str, Json]]:
-    """Return the arguments without ``--settings``, and the settings in that option. Raises ValueError."""
+    """Return the arguments without ``--settings``, and the settings in that option. Raise ValueError."""
     end = given.index(_END_OF_OPTIONS) if _END_OF_OPTIONS in given else len(given)
     kept: list[str] = []
     value = None
@@ -308,7 +308,7 @@ def _take_settings(given: Sequence[str]) -> tuple[list[str], Mapping[str, Json]]
 
 
 def _read_settings(value: str) -> Mapping[str, Json]:
-    """Return the settings in ``value``: JSON, or the path of a file. Raises ValueError."""
+    """Return the settings in ``value``: JSON, or the path of a file. Raise ValueError."""
     try:
         if not value.lstrip().startswith("{"):
             with open(value, encoding="utf-8") as file:

@@ -22,7 +22,7 @@ _NOT_STARTED = 127
 
 
 class BoundedLog:
-    """A file at ``path`` with the end of what is written, at most ``max_bytes``."""
+    """A file at ``path`` that keeps the last ``max_bytes`` written."""
 
     def __init__(self, path: str, max_bytes: int) -> None:
         self._file = open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), "w+b", buffering=0)  # noqa: SIM115

@@ -112,7 +112,7 @@ def socket_path() -> str:
 
 
 def make_runtime_folder() -> str:
-    """Return `runtime_folder`, created if necessary. Raises OSError if other users have access to it."""
+    """Return `runtime_folder`, created if necessary. Raise OSError if other users have access to it."""
     folder = runtime_folder()
     try:
         os.makedirs(folder, mode=0o700)
@@ -131,7 +131,7 @@ def check_runtime_folder() -> None:
 
 
 def connect(program: list[str], seconds: float = _START_SECONDS) -> socket.socket:
-    """Return a connection to the service. If none is running, start it with ``program``. Raises OSError."""
+    """Return a connection to the service. If none is running, start it with ``program``. Raise OSError."""
     until, next_start = time.monotonic() + seconds, 0.0
     while True:
         try:
@@ -149,7 +149,7 @@ def connect(program: list[str], seconds: float = _START_SECONDS) -> socket.socke
 
 
 def open_connection() -> socket.socket:
-    """Return a connection to the running service. Raises OSError."""
+    """Return a connection to the running service. Raise OSError."""
     check_runtime_folder()
     connection = socket.socket(socket.AF_UNIX)
     connection.settimeout(_CONNECT_SECONDS)
@@ -163,7 +163,7 @@ def open_connection() -> socket.socket:
 
 def start_service(program: list[str], seconds: float) -> None:
     """Start ``watchroom service`` in its own session. Wait until it is ready, has ended, or ``seconds`` have
-    passed. Raises OSError if the program cannot be executed."""
+    passed. Raise OSError if the program cannot be executed."""
     reads, writes = os.pipe()
     child = os.fork()
     if not child:
@@ -235,7 +235,7 @@ def request_target(path: str, fields: list[tuple[str, str]]) -> str:
 
 
 def ask(method: str, path: str, seconds: float, fields: list[tuple[str, str]] | None = None) -> bytes:
-    """Return the answer of the running service. It is not started. Raises OSError, ValueError."""
+    """Return the answer of the running service. It is not started. Raise OSError, ValueError."""
     with open_connection() as connection:
         connection.sendall(request(method, path, fields or []))
         stream = Stream(connection, seconds)
@@ -252,7 +252,7 @@ def quote(text: str) -> str:
 
 
 def read_head(stream: Stream) -> int:
-    """Read the head of a response. Return its status. Raises OSError, ValueError."""
+    """Read the head of a response. Return its status. Raise OSError, ValueError."""
     head = stream.until(b"\r\n\r\n")
     return int(head.split(None, 2)[1])
 
@@ -290,7 +290,7 @@ class Stream:
 
 
 def read_chunks(stream: Stream) -> bytes:
-    """Return the complete body of a chunked response. Raises OSError, ValueError."""
+    """Return the complete body of a chunked response. Raise OSError, ValueError."""
     body = b""
     while size := int(stream.until(b"\r\n"), 16):
         body += stream.exactly(size)
@@ -328,7 +328,7 @@ def run_hook(command: list[str], at: int) -> int:
 
 
 def _ask_about(program: list[str], fields: list[tuple[str, str]], event: bytes) -> tuple[int, bytes]:
-    """Return the status and the body of the service's answer to the hook of ``event``. Raises OSError,
+    """Return the status and the body of the service's answer to the hook of ``event``. Raise OSError,
     ValueError."""
     with connect(program, _HOOK_START_SECONDS) as connection:
         stream = Stream(connection, SILENCE_SECONDS)
@@ -404,8 +404,8 @@ def parse_event(event: bytes) -> dict[str, object]:
 
 
 def age() -> float:
-    """Return the seconds since the start of this process, or of the shell that runs it as a command. The
-    shell may have waited for a service before.
+    """Return the age of the hook in seconds: since the start of this process, or of the shell script that
+    runs it. The script may have waited for a service first.
 
     If the system does not report the start, return the seconds since this module was loaded. A process keeps
     its start time across exec.
@@ -421,8 +421,8 @@ def age() -> float:
 
 
 def _start_of_command() -> int:
-    """Return the start, in clock ticks, of this process or of its outermost shell ancestor that runs a
-    command. Raises OSError, ValueError, IndexError."""
+    """Return the start of this process in clock ticks, or the start of its outermost shell ancestor that runs
+    a command. Raise OSError, ValueError, IndexError."""
     above, started = _read_stat("self")
     for _ in range(_MAX_SHELLS):
         with open(f"/proc/{above}/cmdline", "rb") as file:
@@ -509,7 +509,7 @@ class Relay:
         return 1
 
     def _connect(self) -> socket.socket:
-        """Return a connection to a service that has received the first messages. Raises OSError, ValueError,
+        """Return a connection to a service that has received the first messages. Raise OSError, ValueError,
         `_RefusedError`."""
         until = time.monotonic() + _START_SECONDS
         while True:
@@ -609,7 +609,7 @@ class Lines:
         self._rest = bytearray()
 
     def add(self, piece: bytes) -> list[bytes]:
-        """Return the lines, with their ends, that ``piece`` completes. Raises ValueError for a line that is
+        """Return the lines, with their ends, that ``piece`` completes. Raise ValueError for a line that is
         too long."""
         if b"\n" not in piece:
             if len(self._rest) > _MAX_LINE:

@@ -320,7 +320,7 @@ def _name(process: ProcessInfo) -> str:
 def record_gone(workspace: Workspace, path: str, trace: ClientTrace, seen: Iterable[Known]) -> Row:
     """Record that the client of the session at ``path`` has ended, and the remaining processes.
 
-    ``seen``: processes seen below the client. Processes in an earlier such row are included. Raises
+    ``seen``: processes seen below the client. Processes in an earlier such row are included. Raise
     `JournalError`.
     """
     known, until = _read_gone(workspace, path, trace)

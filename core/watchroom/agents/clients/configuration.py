@@ -316,7 +316,7 @@ def remove_entries(existing: Json, support: HookSupport, root: str = "") -> dict
     """Return ``existing``, a JSON file of the client with ``support``, without Watchroom's entries for the
     workspace at ``root`` (default: any).
 
-    Entries for all agents are removed, and also objects and lists that become empty. Raises ValueError if
+    Entries for all agents are removed, and also objects and lists that become empty. Raise ValueError if
     ``existing`` is not an object.
     """
     if not isinstance(existing, Mapping):
@@ -388,7 +388,7 @@ def _kept_groups(groups: Json, is_kept: Callable[[Json], bool]) -> Json:
 def remove_tables(text: str, support: HookSupport) -> str:
     """Return ``text``, a TOML file of the client with ``support``, without Watchroom's tables.
 
-    Comments and all other content stay. Raises ValueError if ``text`` is not TOML.
+    Comments and all other content stay. Raise ValueError if ``text`` is not TOML.
     """
     known = tomllib.loads(text)
     attached = find_attached(_table_of(known, support.servers.names).get(SERVER))

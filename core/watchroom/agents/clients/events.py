@@ -129,7 +129,7 @@ class TurnLimited(NamedTuple):
 class ResetReported(NamedTuple):
     """The used-up limits of the account reset at ``seconds`` since the epoch, 0 if no limit is used up.
 
-    A later limit has this reset if its words name none.
+    A later limit has this reset if its own text names no reset.
     """
 
     seconds: int

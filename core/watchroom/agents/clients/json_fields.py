@@ -69,7 +69,7 @@ def merge_configuration(existing: Mapping[str, Json], ours: Mapping[str, Json]) 
     """Return ``existing`` with ``ours`` merged in.
 
     Objects are merged by key, lists get the items that they lack, and other values are replaced. A second
-    merge changes nothing. Raises ValueError if an object or a list in ``ours`` meets a value of another type.
+    merge changes nothing. Raise ValueError if an object or a list in ``ours`` meets a value of another type.
     """
     result = dict(existing)
     for key, value in ours.items():

@@ -17,7 +17,7 @@ from watchroom.agents.clients.processes import ClientProcess
 from watchroom.platform import Platform
 
 MAX_LOG_BYTES: Final = 1024 * 1024
-"""Maximum size of the file with what a client prints."""
+"""Maximum bytes of the file for a client's output."""
 LOOK_SECONDS: Final = 0.2
 """Seconds between two looks at a client."""
 _END_SECONDS: Final = 5.0
@@ -27,7 +27,7 @@ _LEFT_SECONDS: Final = 1.0
 
 
 class KeptClient:
-    """A client that was started with ``command`` in ``folder``. ``log``: the file with what it prints."""
+    """A client that was started with ``command`` in ``folder``. ``log``: the file for its output."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class KeptClient:
         self._keeper.wait()
 
     def stop(self) -> bool:
-        """Have the client end. Return False if it has ended."""
+        """Ask the client to end. Return False if it has already ended."""
         if self._keeper.poll() is not None:
             return False
         for pid in self._platform.children(self._keeper.pid):
@@ -73,8 +73,8 @@ class KeptClient:
         return True
 
     def close(self) -> None:
-        """End the programs of a client that was stopped. Clients start them in groups of their own. Call it
-        after the end."""
+        """End the programs that a stopped client started in process groups of their own. Call this after the
+        client has ended."""
         self._close_input()
         if self._seen is None:
             return

@@ -59,7 +59,7 @@ def build_launch(
     - ``agents``: it works as one of these agents, default: as an agent named by the service. If ``support``
       has ``trusts_texts``, the agent must be reserved (`AgentClaims.reserve`)
 
-    Raises ValueError with an argument or variable that would turn the hooks off.
+    Raise ValueError with an argument or variable that would turn the hooks off.
     """
     entries = build_entries(name, hook, AttachedAs(root, () if support.trusts_texts else (*agents,)))
     files: dict[str, str] = {}
@@ -86,7 +86,7 @@ def _workspace_key(root: str) -> str:
 
 
 def write_files(files: Mapping[str, str]) -> None:
-    """Write the ``files`` that do not exist yet, readable only by this user. Raises OSError."""
+    """Write the ``files`` that do not exist yet, readable only by this user. Raise OSError."""
     for path, text in files.items():
         if os.path.exists(path):
             continue
@@ -98,7 +98,7 @@ def write_files(files: Mapping[str, str]) -> None:
 
 
 def remove_files(runtime: str, root: str) -> None:
-    """Remove the files of clients that worked in the workspace at ``root``. Raises OSError."""
+    """Remove the files of clients that worked in the workspace at ``root``. Raise OSError."""
     folder, key = os.path.join(runtime, FOLDER), _workspace_key(root)
     with suppress(FileNotFoundError, NotADirectoryError):
         for name in os.listdir(folder):

@@ -201,7 +201,7 @@ def write_plugin(hooks: Mapping[str, Json]) -> str:
 
 def describe(parts: LaunchParts, given: Sequence[str], environment: Mapping[str, str]) -> LaunchWords:
     """Return the command line that starts opencode. Plugin and server are in settings in its environment,
-    besides the person's own settings there. Raises ValueError."""
+    besides the person's own settings there. Raise ValueError."""
     own: Json = {}
     if text := environment.get(_CONTENT, ""):
         try:

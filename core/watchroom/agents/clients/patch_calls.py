@@ -47,7 +47,7 @@ def _describe_writes(event: Event, folder: str, file: FilePatch) -> Iterator[Fil
 def replace_patch_texts(event: Event, patch: str, texts: Sequence[NewText]) -> str:
     """Return the ``patch`` of the call in ``event``, rewritten so that its files get ``texts``.
 
-    Raises ValueError if a patch cannot express one of them.
+    Raise ValueError if a patch cannot express one of them.
     """
     new = {each.path: each for each in texts}
     files = [_replace_text(each, new, absolute_path(event, each.path)) for each in parse_patch(patch)]

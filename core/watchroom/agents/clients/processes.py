@@ -37,7 +37,7 @@ class ClientProcess(NamedTuple):
         return self.started > 0 and self.platform.process_start(self.pid) == self.started
 
     def send_signal(self, number: signal.Signals) -> bool:
-        """Send the signal ``number``. Return whether the process was alive. Raises PermissionError."""
+        """Send the signal ``number``. Return whether the process was alive. Raise PermissionError."""
         return self.platform.send_signal(self.pid, self.started, number)
 
     def wait_gone(self, seconds: float) -> bool:

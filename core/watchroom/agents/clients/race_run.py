@@ -80,7 +80,7 @@ class RaceRun:
 
         A client that has not ended after its timeout is ended. If this is interrupted, all are ended first.
 
-        Raises `JournalError`, OSError.
+        Raise `JournalError`, OSError.
         """
         try:
             for run in self._runs:
@@ -145,7 +145,7 @@ class _Run:
         self._client = KeptClient(platform, log, start.command, start.environment, start.folder)
 
     def stop(self, cause: FinishState) -> None:
-        """Have the client end. A second call does nothing."""
+        """Ask the client to end. A second call does nothing."""
         if self._cause is None and self._client is not None and self._client.stop():
             self._cause = cause
 
@@ -162,7 +162,7 @@ class _Run:
         return True
 
     def observe(self, *, is_measured: bool) -> None:
-        """Record whether the agent waits for a person, and, if ``is_measured``, what it has changed."""
+        """Record whether the agent waits for a person. If ``is_measured``, also record its changes."""
         self._is_waiting = RaceReader(self._workspace.journal).is_waiting(self._start.entry)
         if is_measured:
             with suppress(GitError, OSError):

@@ -35,7 +35,7 @@ DEFAULT_CLIENT: Final = claude.ADAPTER.name
 
 
 def hooks_of(client: str) -> HookSupport:
-    """Return the hooks of the ``client`` with this name. Raises ValueError if it has none."""
+    """Return the hooks of the ``client`` with this name. Raise ValueError if it has none."""
     for each in ADAPTERS:
         if each.name == client and each.hooks is not None:
             return each.hooks

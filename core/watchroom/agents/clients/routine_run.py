@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from watchroom.workspace import Workspace
 
 CHECK_SECONDS: Final = 5.0
-"""Seconds between two looks for runs that are due, and between two measurements of an open run. A file or ref
-must not change for that long before it starts a run."""
+"""Seconds between two checks for due runs, and between two measurements of an open run. A file or ref that
+changed must then stay unchanged for this long before a run starts."""
 _FOLDER: Final = "routines"
 _CLOSE_SECONDS: Final = 10.0
 _ASK_SECONDS: Final = 2.0
@@ -34,7 +34,7 @@ _log = logging.getLogger("watchroom")
 
 
 def log_path(root: str, name: str) -> str:
-    """Return the file with what the newest run of ``name`` prints, in the workspace at ``root``."""
+    """Return the path of the log of the newest run of ``name``, in the workspace at ``root``."""
     return os.path.join(root, CONTROL, _FOLDER, f"{name}.log")
 
 
@@ -68,7 +68,7 @@ class RoutineRunner:
         """Whether a routine can run, now or later."""
 
     def start(self) -> None:
-        """Look for due runs every `CHECK_SECONDS`, until `close`."""
+        """Check for due runs every `CHECK_SECONDS`, until `close`."""
         self._workspace.background.repeat("routines", CHECK_SECONDS, lambda closing: self.look())
 
     def look(self) -> None:
@@ -90,7 +90,7 @@ class RoutineRunner:
                 thread.start()
 
     def _remember(self, is_planned: bool) -> None:
-        """Have the next service open the workspace if it has an active routine."""
+        """Record whether the workspace has an active routine, so that the next service opens it."""
         if self._places is None or is_planned == self._was_kept:
             return
         self._was_kept = is_planned
@@ -126,8 +126,8 @@ class RoutineRunner:
         return find_due(trigger, routine.added.time, routine.handled, now)
 
     def _has_changed(self, routine: Routine, now: int) -> bool:
-        """Return whether the file or ref differs from what the newest run has seen, and did not change since
-        the last look."""
+        """Return whether the file or ref differs from its state at the newest run, and has not changed since
+        the last check."""
         plan, last = routine.plan, routine.last
         if plan.trigger.is_timed:
             return False
@@ -147,7 +147,7 @@ class RoutineRunner:
     # -- a run
 
     def _work(self, name: str) -> None:
-        """Run the routine if that is still due. Only one process does it."""
+        """Run the routine if a run is still due. Only one process runs it."""
         routines = self._workspace.routines
         try:
             with routines.claim(name) as is_mine:
@@ -157,7 +157,7 @@ class RoutineRunner:
             _log.exception("the routine %s failed", name)
 
     def _begin(self, routine: Routine) -> None:
-        """Begin a run of ``routine``, as it is now that this process has claimed it."""
+        """Begin a run of ``routine``, which was read after this process claimed it."""
         routines, now = self._workspace.routines, self._workspace.journal.now()
         if routine.last is not None and routine.last.end is None:
             # The process that ran it was killed.
@@ -184,7 +184,7 @@ class RoutineRunner:
         self._stop_if_used(routines.find(routine.name))
 
     def _prepare(self, routine: Routine) -> _Start:
-        """Return what starts a run. Add a missing working tree. Raise `WatchroomError`, OSError."""
+        """Return the start of a run. Add a missing working tree. Raise `WatchroomError`, OSError."""
         plan, root = routine.plan, self._workspace.root
         environment = {**os.environ, "PWD": plan.folder}
         if plan.model:
@@ -201,7 +201,7 @@ class RoutineRunner:
         return _Start((*self._program, *words), environment, folder)
 
     def _attend(self, routine: Routine, run: RoutineRun, start: _Start) -> None:
-        """Run the client until it ends or has to end, and record its end."""
+        """Run the client until it ends or must end, and record its end."""
         began, cause = time.monotonic(), None
         log = log_path(self._workspace.root, routine.name)
         client = KeptClient(self._workspace.platform, log, start.command, start.environment, start.folder)
@@ -223,7 +223,7 @@ class RoutineRunner:
         self._workspace.routines.end(routine, run, state, abs(status), time.monotonic() - began)
 
     def _find_cause(self, routine: Routine, run: RoutineRun, seconds: float) -> RunState | None:
-        """Return why an open run has to end, None if it can go on. Raise `JournalError`."""
+        """Return why an open run must end, None if it can continue. Raise `JournalError`."""
         if self._closing.is_set():
             return "interrupted"
         routines, plan = self._workspace.routines, routine.plan
@@ -237,7 +237,7 @@ class RoutineRunner:
         return "budget" if is_unknown or used.of(plan.measure) >= most else None
 
     def _stop_if_used(self, routine: Routine) -> None:
-        """Stop a routine that has used its budget, or whose use cannot be known. Raise `JournalError`."""
+        """Stop a routine that has used up its budget, or whose cost is unknown. Raise `JournalError`."""
         end = routine.last.end if routine.last is not None else None
         reason: StopReason | None = None
         if end is not None and routine.plan.measure == "cost" and end.unpriced:
@@ -249,7 +249,7 @@ class RoutineRunner:
 
 
 class _Start(NamedTuple):
-    """What starts a run: its command line, its environment, and its folder."""
+    """The start of a run: its command line, its environment, and its folder."""
 
     command: tuple[str, ...]
     environment: dict[str, str]
@@ -257,14 +257,14 @@ class _Start(NamedTuple):
 
 
 class _WatchedState(NamedTuple):
-    """What the last look has found: the file's size and times (None for a ref), and the state."""
+    """The result of the last check: the file's size and times (None for a ref), and the state."""
 
     stamp: tuple[int, ...] | None
     state: str
 
 
 def _stamp_of(plan: RoutinePlan) -> tuple[int, ...] | None:
-    """Return what changes with the file of ``plan``. None for a ref, or if there is no file."""
+    """Return the size and times of the file of ``plan``. None for a ref, or if there is no file."""
     if plan.trigger.kind != "file":
         return None
     try:

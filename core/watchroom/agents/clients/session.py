@@ -191,7 +191,7 @@ class ClientSession:
 
     @property
     def last(self) -> Row:
-        """The newest step. Raises `SessionTaken` if the session does not exist."""
+        """The newest step. Raise `SessionTaken` if the session does not exist."""
         newest = self._zone.newest(self.path)
         if newest is None:
             raise SessionTaken(session=self.path)
@@ -210,7 +210,7 @@ class ClientSession:
     def record(self, event: ClientEvent) -> Row | None:
         """Record ``event`` as a row. Return the row. None for streamed text, which is recorded later.
 
-        Raises:
+        Raise:
         - `SessionTaken`: too many other processes write to the session at the same time
         - `JournalError`
         """
@@ -358,7 +358,7 @@ class ClientSession:
 
     def ask(self, call_id: str, request: Request) -> str:
         """Ask people to approve the call ``call_id`` with ``request``, and record that the session waits.
-        Raises `JournalError`.
+        Raise `JournalError`.
 
         Return the path of the request. Repeating the question returns the same request.
         """
@@ -390,20 +390,20 @@ class ClientSession:
         return f"{self.path}/{validation.escape_unstorable(call_id, 100).replace('/', '_')}"
 
     def record_answer(self, path: str, answer: Answer, by: str) -> Row:
-        """Record that ``by`` answered the request at ``path`` with ``answer``. The session continues. Raises
+        """Record that ``by`` answered the request at ``path`` with ``answer``. The session continues. Raise
         `JournalError`."""
         answered: _Object = {"type": "human_answered", "answer": asdict(answer), "by": by}
         line = answer.text or ", ".join(answer.values) or by
         return self._write((answered,), (), "running", line=line, key=f"answer {path}")
 
     def record_unsupervised(self) -> None:
-        """Record that the client acts without its hooks. Raises `JournalError`."""
+        """Record that the client acts without its hooks. Raise `JournalError`."""
         if self.is_supervised:
             self.is_supervised = False
             self._write()
 
     def record_withdrawal(self, path: str) -> Row:
-        """Record that the request at ``path`` no longer needs an answer. Raises `JournalError`."""
+        """Record that the request at ``path`` no longer needs an answer. Raise `JournalError`."""
         return self._write((), (), "running", key=f"answer {path}")
 
     def _write(
@@ -502,8 +502,8 @@ async def hold_for_budgets(
 ) -> bool:
     """Wait while a budget of ``agent`` or of its ``session`` is used up, until people decide.
 
-    In the meantime, the session waits for a person. ``deadline``: see `wait_for_budgets`. Returns whether
-    people were asked. Raises `BudgetReached`, `JournalError`.
+    In the meantime, the session waits for a person. ``deadline``: see `wait_for_budgets`. Return whether
+    people were asked. Raise `BudgetReached`, `JournalError`.
     """
     is_held = False
 

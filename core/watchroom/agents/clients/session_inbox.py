@@ -43,7 +43,7 @@ class SessionInbox:
 
     def controls(self, session: ClientSession, main: str) -> Controls:
         """Return the controls of ``session``, which is the session at ``main`` or one of its subagents.
-        Raises `JournalError`."""
+        Raise `JournalError`."""
         paused_by, cancelled = self._read_controls(main)
         begun = self._workspace.journal.version("session", main, 1)
         if cancelled is not None and not self._is_cancelled(cancelled, session, main, begun):
@@ -81,7 +81,7 @@ class SessionInbox:
         return cancelled.seq > last.seq or session.status == "cancelled"
 
     def take_news(self, main: str, handover: Handover) -> str:
-        """Return a text with everything that has arrived for the agent, empty if there is nothing. Raises
+        """Return a text with everything that has arrived for the agent, empty if there is nothing. Raise
         `JournalError`.
 
         It has the handoffs and settled conflicts since the last call, which then count as delivered. It also

@@ -79,7 +79,7 @@ def stop_client(
     - ``patience``: timeout for each session in seconds
     - ``process_patience``: timeout for an attached client in seconds, None for ``patience``
 
-    Returns the weakest proof of all sessions. Raises `InvalidAgentId`, `UnknownAgent`, `JournalError`.
+    Return the weakest proof of all sessions. Raise `InvalidAgentId`, `UnknownAgent`, `JournalError`.
     """
     texts = catalogue(workspace.config.language)
     workspace.registry.agent(agent)
@@ -116,7 +116,7 @@ def stop_process(
       processes, even if two processes do this at the same time
     - ``patience``: timeout in seconds
 
-    Returns the proof that no process remains. Raises `JournalError`.
+    Return the proof that no process remains. Raise `JournalError`.
     """
     agent = path.partition("/")[0]
     texts = catalogue(workspace.config.language)
@@ -208,7 +208,7 @@ def find_doubt(workspace: Workspace, step: Row, texts: Catalogue, view: ProcessV
     step of the session.
 
     Any process of this user can report the end of a session of an attached client, even the agent's own
-    shell. So only the end of the client's processes is a proof. Raises `JournalError`.
+    shell. So only the end of the client's processes is a proof. Raise `JournalError`.
     """
     begun = workspace.journal.version("session", step.path, 1)
     if begun is None or begun.detail.get(ATTACHMENT) != "attached":
@@ -257,7 +257,7 @@ def _wait_until_ended(workspace: Workspace, session: Row, patience: float, texts
 def is_abandoned(workspace: Workspace, step: Row) -> bool:
     """Return whether it is certain that no process continues the session with the newest step ``step``.
 
-    The end of the hook that wrote the step proves nothing, because the client is another process. Raises
+    The end of the hook that wrote the step proves nothing, because the client is another process. Raise
     `JournalError`.
     """
     lease = presence_of(step)
@@ -271,7 +271,7 @@ def is_abandoned(workspace: Workspace, step: Row) -> bool:
 
 
 def running_agents(workspace: Workspace) -> list[str]:
-    """Return the agents of ``workspace`` with a session whose end is not proven. Raises `JournalError`."""
+    """Return the agents of ``workspace`` with a session whose end is not proven. Raise `JournalError`."""
     heads = workspace.session_zone.heads()
     agents = dict.fromkeys(row.path.partition("/")[0] for row in heads if is_unfinished(row))
     agents |= dict.fromkeys(doubted_agents(workspace))
@@ -280,7 +280,7 @@ def running_agents(workspace: Workspace) -> list[str]:
 
 def doubted_agents(workspace: Workspace) -> list[str]:
     """Return the agents of ``workspace`` with a session that is marked as ended, but whose client may still
-    be running. Raises `JournalError`."""
+    be running. Raise `JournalError`."""
     view, texts = ProcessView(workspace), catalogue(workspace.config.language)
     agents: dict[str, None] = {}
     for row in workspace.session_zone.heads():
@@ -295,7 +295,7 @@ def prove_paused(
     workspace: Workspace, agents: Iterable[str], *, patience: float = PATIENCE
 ) -> list[StopProof]:
     """Wait at most ``patience`` seconds until all sessions of ``agents`` are paused or have ended, after
-    requests to pause. Return the proof for each agent. Raises `JournalError`."""
+    requests to pause. Return the proof for each agent. Raise `JournalError`."""
     until = time.monotonic() + patience
     return _for_each(agents, lambda agent: _wait_until_paused(workspace, agent, until))
 
@@ -330,8 +330,8 @@ def end_agents(
 ) -> list[StopProof]:
     """End the sessions of ``agents`` in ``workspace``, as ``by`` (``human:NAME``).
 
-    A tool that still runs after a second is cancelled. Returns the proof for each agent, after about
-    ``patience`` seconds at most. Raises `InvalidAgentId`, `UnknownAgent`, `SessionNotFound`, `JournalError`.
+    A tool that still runs after a second is cancelled. Return the proof for each agent, after about
+    ``patience`` seconds at most. Raise `InvalidAgentId`, `UnknownAgent`, `SessionNotFound`, `JournalError`.
     """
 
     def end(agent: str) -> StopProof:

@@ -24,7 +24,7 @@ class AgentAtWork(NamedTuple):
 
 
 def find_agents_at_work(workspace: Workspace) -> list[AgentAtWork]:
-    """Return the agents whose clients run, each once. Raises `JournalError`, OSError."""
+    """Return the agents whose clients run, each once. Raise `JournalError`, OSError."""
     platform, view = workspace.platform, ProcessView(workspace)
     alive = {each.id for each in workspace.journal.presence.all() if each.is_alive}
     found: dict[str, str] = {}

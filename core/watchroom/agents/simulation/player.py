@@ -136,7 +136,7 @@ class Player:
             return await self._run(session)
 
     async def _resume_sessions(self) -> int:
-        """Resume the unfinished sessions of an earlier simulation. Returns the number of all sessions.
+        """Resume the unfinished sessions of an earlier simulation. Return the number of all sessions.
 
         A session that a person paused stays paused until a person resumes it.
         """
@@ -174,7 +174,7 @@ class Player:
         return state.status
 
     async def _may_go_on(self, session: Session) -> bool:
-        """Wait until a person lets a session at its limit continue. Returns False if nobody does."""
+        """Wait until a person lets a session at its limit continue. Return False if nobody does."""
         if self._stage.queue is not None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(self._stage.scenario.answer_within, _MAX_AT_LIMIT_SECONDS)):
@@ -307,7 +307,7 @@ class RequestQueue:
 async def wait_for_version(workspace: Workspace, zone: Zone, path: str, version: int, seconds: float) -> bool:
     """Wait until ``path`` in ``zone`` has ``version`` or a later version, written by any process.
 
-    Returns False after ``seconds``.
+    Return False after ``seconds``.
     """
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
 

@@ -20,14 +20,14 @@ from watchroom.workspace import Workspace
 
 
 async def work(root: str, scenario: str, agent: str, seed: str, speed: str, *team: str) -> list[str]:
-    """Play one agent of a scenario until standard input ends. Returns the errors that ended it.
+    """Play one agent of a scenario until standard input ends. Return the errors that ended it.
 
     - ``root``: the workspace.
     - ``scenario``: the path of the scenario file.
     - ``agent``, ``team``: ids.
     - ``seed``, ``speed``: see `Simulation`.
 
-    Raises `WatchroomError` if the workspace or the scenario cannot be opened.
+    Raise `WatchroomError` if the workspace or the scenario cannot be opened.
     """
     with Workspace.open(root, create=False, scan=False) as workspace:
         # The parent runs the task, so that its agent cannot be resumed alone.

@@ -94,7 +94,7 @@ class Simulation:
         self._thread = Thread(target=self._run, name="watchroom-simulation", daemon=True)
 
     def start(self) -> None:
-        """Start the agents. Raises RuntimeError the second time."""
+        """Start the agents. Raise RuntimeError the second time."""
         if self._thread.ident is not None or self._stopped.is_set():
             raise RuntimeError("a simulation can be started only once")
         self._thread.start()
@@ -219,7 +219,7 @@ class AgentProcess:
     async def _work(self, root: str, lost_after: float | None) -> bool:
         """Run the agent in the checkout ``root``, and kill it after ``lost_after`` seconds.
 
-        Returns whether it was killed.
+        Return whether it was killed.
         """
         stage = self._stage
         given = [root, stage.scenario.source, self.id, str(stage.seed), str(stage.speed)]

@@ -414,7 +414,7 @@ class Scenario(_Table):
     def roster(self, count: int | None = None) -> list[Agent]:
         """Return a team of ``count`` agents, default all listed agents.
 
-        For a larger team, numbered copies follow, without copies of the top layer. Raises ValueError if
+        For a larger team, numbered copies follow, without copies of the top layer. Raise ValueError if
         ``count`` is below ``at_least``.
         """
         wanted = len(self.agents) if count is None else count

@@ -31,7 +31,7 @@ _MAX_PROBLEM: Final = 400
 
 
 def load(path: str | os.PathLike[str]) -> Scenario:
-    """Read the scenario file at ``path``. Raises `InvalidScenario`, and OSError if it cannot be read."""
+    """Read the scenario file at ``path``. Raise `InvalidScenario`, and OSError if it cannot be read."""
     name = os.path.abspath(path)
     with open(name, "rb") as file:
         raw = file.read(_MAX_BYTES + 1)
@@ -61,14 +61,14 @@ def load(path: str | os.PathLike[str]) -> Scenario:
 
 @cache
 def demo(name: str = "software-team") -> Scenario:
-    """Return a built-in scenario, by default a small software team. Raises ValueError if there is none."""
+    """Return a built-in scenario, by default a small software team. Raise ValueError if there is none."""
     if name not in BUILT_IN_NAMES:
         raise ValueError(f"there is no built-in scenario {name!r}")
     return load(BUILT_IN / f"{name.replace('-', '_')}.toml")
 
 
 def roster(count: int) -> list[Agent]:
-    """Return a team of ``count`` agents for the built-in scenario. Raises ValueError if that is too few."""
+    """Return a team of ``count`` agents for the built-in scenario. Raise ValueError if that is too few."""
     return demo().roster(count)
 
 

@@ -55,7 +55,7 @@ def line_numbers(text: str) -> Mapping[Path, int]:
 def _begin_table(
     names: list[str], is_element: bool, line: int, lines: dict[Path, int], lengths: dict[Path, int]
 ) -> Path:
-    """Record the table with the header ``names``. Returns its path."""
+    """Record the table with the header ``names``. Return its path."""
     path: Path = ()
     for name in names:
         path = (*path, name)

@@ -54,7 +54,7 @@ class SocietyThread:
         self._thread.start()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until the thread has ended. ``seconds``: timeout, default none. Returns False after the
+        """Wait until the thread has ended. ``seconds``: timeout, default none. Return False after the
         timeout."""
         return bool(wait([self._result], seconds).done)
 
@@ -67,7 +67,7 @@ class SocietyThread:
         self._thread.join()
 
     def result(self) -> tuple[Task, ...]:
-        """Wait for the end. Returns the tasks at the end, or an empty tuple after `stop`. Raises the error
+        """Wait for the end. Return the tasks at the end, or an empty tuple after `stop`. Raise the error
         that ended the thread."""
         return self._result.result()
 

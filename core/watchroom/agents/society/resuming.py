@@ -21,7 +21,7 @@ _OVER: Final = frozenset({"done", "cancelled"})
 
 
 def find_task(workspace: Workspace, name: str) -> Task | None:
-    """Return the open task for ``name``, None if there is none. Raises `JournalError`.
+    """Return the open task for ``name``, None if there is none. Raise `JournalError`.
 
     ``name``: the id of the task, or ``AGENT`` or ``AGENT/ID`` for the task of that agent.
     """
@@ -37,7 +37,7 @@ def find_session(workspace: Workspace, name: str) -> SessionHead:
 
     ``name``: ``AGENT/ID``, or ``AGENT`` for the agent's last active session that has not ended.
 
-    Raises `SessionNotFound`, `SessionHasEnded`, `SessionInUse`, `JournalError`.
+    Raise `SessionNotFound`, `SessionHasEnded`, `SessionInUse`, `JournalError`.
     """
     agent, _, id_ = name.partition("/")
     found = sorted(
@@ -58,7 +58,7 @@ def find_session(workspace: Workspace, name: str) -> SessionHead:
 
 
 def client_of(workspace: Workspace, session: SessionHead) -> str:
-    """Return the client that runs ``session``, empty if it runs in the runtime. Raises `JournalError`."""
+    """Return the client that runs ``session``, empty if it runs in the runtime. Raise `JournalError`."""
     begun = workspace.journal.version("session", session.row.path, 1)
     client = begun.detail.get("client") if begun is not None else None
     return client if isinstance(client, str) else ""
@@ -67,14 +67,14 @@ def client_of(workspace: Workspace, session: SessionHead) -> str:
 async def resume_session(
     workspace: Workspace, session: SessionHead, model: ModelRuntime, on_taken: Callable[[], None]
 ) -> AgentState:
-    """Resume a session and run it until it has ended. Returns its last state.
+    """Resume a session and run it until it has ended. Return its last state.
 
     - ``workspace``, ``session``: the session. It uses the tools of its agent.
     - ``model``: the model.
     - ``on_taken``: called as soon as the session is taken over. From then on, steps of the old process are
       refused.
 
-    Raises `SessionTaken`, `JournalError`.
+    Raise `SessionTaken`, `JournalError`.
     """
     toolbox = workspace.tools(session.agent)
     language = workspace.config.language

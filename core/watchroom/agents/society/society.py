@@ -90,24 +90,24 @@ class Society:
         limits: TaskLimits = TaskLimits(),  # noqa: B008  # immutable
         model: str = "",
     ) -> Task:
-        """Submit a task and create its first agent, which starts with `run`. Returns the task.
+        """Submit a task and create its first agent, which starts with `run`. Return the task.
 
         - ``text``: the requirement.
         - ``workspace_path``: the folder to work in.
         - ``by``: the person, ``human:NAME``.
         - ``limits``, ``model``: recorded with the task.
 
-        Raises the errors of `Tasks.submit`.
+        Raise the errors of `Tasks.submit`.
         """
         task = self._workspace.tasks.submit(by, text, workspace_path, limits, model)
         self._workspace.members.start(task)
         return task
 
     async def run(self, task: str, *, stay: bool = True) -> Task:
-        """Run the agents of the task with the id ``task`` until it has ended. Returns the task.
+        """Run the agents of the task with the id ``task`` until it has ended. Return the task.
 
         If ``stay`` is False, this also returns when no agent has anything to do, for example because all wait
-        for people. Raises `TaskNotFound`, and `TaskInUse` if its agents are already running in any process.
+        for people. Raise `TaskNotFound`, and `TaskInUse` if its agents are already running in any process.
         """
         with self._workspace.tasks.claim(task):
             return await self._run(task, stay=stay)
@@ -171,7 +171,7 @@ class _TaskRunner:
             await self._stop()
 
     async def _update(self, *, stay: bool) -> bool:
-        """Start and end sessions according to the rows. Returns whether there is anything left to wait
+        """Start and end sessions according to the rows. Return whether there is anything left to wait
         for."""
         self._changed.clear()
         members = await asyncio.to_thread(self._workspace.members.of_task, self._task.id)
@@ -276,9 +276,9 @@ class _TaskRunner:
             self._idle.discard(member.id)
 
     async def _check(self, member: Member, session: Session) -> None:
-        """Run the checks of what the agent did. A failure becomes its next message.
+        """Check the agent's work. A failure becomes the agent's next message.
 
-        A message or an instruction ends the check, because the agent goes on.
+        A message or an instruction ends the check, because the agent continues.
         """
         if not self._workspace.config.checks:
             return

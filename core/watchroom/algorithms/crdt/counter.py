@@ -49,7 +49,7 @@ class PNCounter:
         return self._count("plus", self._plus, amount, replica)
 
     def decrement(self, amount: int, replica: str) -> Mapping[str, Json]:
-        """Subtract ``amount`` (0 or more) as ``replica``, and return the delta. Raises the errors of
+        """Subtract ``amount`` (0 or more) as ``replica``, and return the delta. Raise the errors of
         `increment`."""
         return self._count("minus", self._minus, amount, replica)
 

@@ -90,23 +90,23 @@ class Document:
         return found
 
     def register(self, name: str) -> LWWRegister:
-        """Return the register ``name``. Raises `FieldNotFound`, `WrongFieldType`."""
+        """Return the register ``name``. Raise `FieldNotFound`, `WrongFieldType`."""
         return self._field_of_type(name, LWWRegister)
 
     def text(self, name: str) -> Text:
-        """Return the text ``name``. Raises `FieldNotFound`, `WrongFieldType`."""
+        """Return the text ``name``. Raise `FieldNotFound`, `WrongFieldType`."""
         return self._field_of_type(name, Text)
 
     def set(self, name: str) -> ORSet:
-        """Return the set ``name``. Raises `FieldNotFound`, `WrongFieldType`."""
+        """Return the set ``name``. Raise `FieldNotFound`, `WrongFieldType`."""
         return self._field_of_type(name, ORSet)
 
     def map(self, name: str) -> LWWMap:
-        """Return the map ``name``. Raises `FieldNotFound`, `WrongFieldType`."""
+        """Return the map ``name``. Raise `FieldNotFound`, `WrongFieldType`."""
         return self._field_of_type(name, LWWMap)
 
     def counter(self, name: str) -> PNCounter:
-        """Return the counter ``name``. Raises `FieldNotFound`, `WrongFieldType`."""
+        """Return the counter ``name``. Raise `FieldNotFound`, `WrongFieldType`."""
         return self._field_of_type(name, PNCounter)
 
     def _field_of_type(self, name: str, kind: type[F]) -> F:

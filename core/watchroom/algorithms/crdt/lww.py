@@ -148,7 +148,7 @@ class LWWMap:
     def set(self, key: str, value: Json, stamp: Stamp) -> Mapping[str, Json]:
         """Write ``value`` to ``key`` with ``stamp``, and return the delta.
 
-        Raises the errors of `LWWRegister.set`, and `InvalidState` if the key is invalid.
+        Raise the errors of `LWWRegister.set`, and `InvalidState` if the key is invalid.
         """
         check_key(key)
         canonical_json(value)
@@ -170,7 +170,7 @@ class LWWMap:
         - ``stamp``: the stamp of all changes.
         - ``seen``: the map as the writer last saw it, default this map.
 
-        Raises the errors of `set`.
+        Raise the errors of `set`.
         """
         known = (self if seen is None else seen).value
         changed: dict[str, StampedValue] = {}

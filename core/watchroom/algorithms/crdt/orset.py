@@ -76,8 +76,8 @@ class ORSet:
     def add(self, element: str, replica: str, seen: ORSet | None = None) -> Mapping[str, Json]:
         """Add ``element`` as ``replica``, and return the delta.
 
-        - ``element``: at most `MAX_ELEMENT` characters. Raises `TooLarge` or `NotText` otherwise.
-        - ``replica``: the name of the writing replica. Raises `InvalidState` after 2^53 - 1 additions.
+        - ``element``: at most `MAX_ELEMENT` characters. Raise `TooLarge` or `NotText` otherwise.
+        - ``replica``: the name of the writing replica. Raise `InvalidState` after 2^53 - 1 additions.
         - ``seen``: the set as the writer last saw it, default this set. Its dots of the element are replaced.
         """
         if len(element) > MAX_ELEMENT:

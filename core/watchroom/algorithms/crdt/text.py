@@ -117,7 +117,7 @@ class Text:
     def replace(self, start: int, stop: int, text: str, replica: str) -> TextEdit:
         """Replace the characters from ``start`` up to ``stop`` (excluded) by ``text`` as ``replica``.
 
-        Raises the errors of `insert`.
+        Raise the errors of `insert`.
         """
         return self._edit(start, stop, text, replica)
 
@@ -131,7 +131,7 @@ class Text:
     def edit_at(self, place: Placement, inserted: str, replica: str) -> Mapping[str, Json] | None:
         """Replace the spans of ``place`` by ``inserted`` as ``replica``.
 
-        Return the delta for other replicas; None if nothing changed. Raises the errors of `insert`. After an
+        Return the delta for other replicas; None if nothing changed. Raise the errors of `insert`. After an
         error, nothing has changed.
         """
         engine = self._load_engine()

@@ -76,7 +76,7 @@ class DataSource(Protocol):
     def write(self, text: str, expected: int, message: str = "", *, edit: int = 0) -> int:
         """Write ``text`` as the next version, and return that version.
 
-        - ``expected``: the version that must be current. Raises `StaleSourceError` if it is not.
+        - ``expected``: the version that must be current. Raise `StaleSourceError` if it is not.
         - ``message``: the description of the new version, if the source keeps descriptions.
         - ``edit``: the external edit that must be current, as returned by `edit`.
 
@@ -178,7 +178,7 @@ class DataSourceBinding:
     def flush(self, message: str = "") -> TextEditResponse:
         """Write the buffer to the source with ``message``, unless the source has changed.
 
-        Nothing is written if the source already has the text. Raises `ApprovalOutdated`. All other errors are
+        Nothing is written if the source already has the text. Raise `ApprovalOutdated`. All other errors are
         in the response.
         """
         text = self._buffer.snapshot()

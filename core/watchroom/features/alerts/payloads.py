@@ -48,7 +48,7 @@ class NeedLink(NamedTuple):
     """The links to a need.
 
     - ``page``: the address of its page.
-    - ``approve``: the address that approves its request when it gets a POST request; empty for none.
+    - ``approve``: the address at which a POST request approves the need's request; empty for none.
     """
 
     page: str

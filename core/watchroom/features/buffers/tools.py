@@ -100,7 +100,7 @@ class CloseBufferResult(ResultModel):
 
 @tool("close_buffer", path=("buffer",), destroys=True)
 def close_buffer(context: ToolContext, params: CloseBufferParams) -> CloseBufferResult:
-    """Close the buffer in ``params``, for the agent of ``context``. Raises `BufferNotFound`,
+    """Close the buffer in ``params``, for the agent of ``context``. Raise `BufferNotFound`,
     `BufferUnflushed`."""
     row = context.zones.buffers.close(context.call, params.buffer, discard=bool(params.discard))
     return _close_result(context, params, row)

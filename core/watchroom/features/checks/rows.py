@@ -24,15 +24,15 @@ _MAX_SHOWN_COMMAND: Final = 500
 
 
 class DoneClaim(NamedTuple):
-    """An agent says that it is done, because it ends its answer.
+    """The claim of an agent that it is done, made by ending its answer.
 
     - ``agent``, ``session``: the agent, and the path of its session.
-    - ``row``: the number of the step with which the answer ended.
-    - ``prompted``: the number of the row with which a person last gave it a prompt; 0 if unknown.
-    - ``stays``: whether the session takes prompts after it is done, as those of the runtime do.
-    - ``is_again``: whether its check is run once more, because the process ended the first time.
-    - ``wakes``: whether a message begins its next turn. Else the message waits for a prompt of a person, who
-      has to know.
+    - ``row``: the number of the step that ended the answer.
+    - ``prompted``: the number of the row of a person's last prompt to the agent; 0 if unknown.
+    - ``stays``: whether the session takes prompts after it is done, as sessions of the runtime do.
+    - ``is_again``: whether its check is repeated because the process of the first run ended.
+    - ``wakes``: whether a message begins its next turn. Otherwise, the message waits for a person's prompt,
+      so the person must be notified.
     """
 
     agent: str
@@ -45,12 +45,12 @@ class DoneClaim(NamedTuple):
 
 
 class CheckBegin(NamedTuple):
-    """A check that begins.
+    """The start of a check.
 
     - ``check``, ``command``: its name and its command, as in the settings.
-    - ``session``: the path of the session in which the agent says that it is done.
-    - ``claim``: the row with which the agent said so.
-    - ``is_again``: whether it is run once more, because its process ended the first time.
+    - ``session``: the path of the session whose agent claims to be done.
+    - ``claim``: the row of this claim.
+    - ``is_again``: whether the check is repeated because the process of its first run ended.
     """
 
     check: str
@@ -76,11 +76,12 @@ class CheckEnd(NamedTuple):
     """How a check ended. The content of its row is the end of the output.
 
     - ``check``: its name.
-    - ``begun``: the row of its begin.
+    - ``begun``: the row of its start.
     - ``status``: its exit status; None if it has none.
-    - ``failed``, ``total``: the numbers of failed and of all tests; 0 and 0 if the output does not say.
+    - ``failed``, ``total``: the numbers of failed tests and of all tests; both 0 if the output has no
+      numbers.
     - ``summary``: one line.
-    - ``sequel``: what follows. ``sent``: how often a failure was sent back, this one included.
+    - ``sequel``: see `CheckSequel`. ``sent``: the number of failures that were sent back, including this one.
     """
 
     check: str
@@ -126,16 +127,16 @@ def is_check(row: Row) -> bool:
 
 
 def is_unproven(row: Row) -> bool:
-    """Return whether ``row`` records that a person has to decide, because a check did not pass."""
+    """Return whether ``row`` records that a person must decide, because a check did not pass."""
     # Searched as text first, because there are many rows.
     return row.tool == END_CHECK and '"unproven"' in row.detail_json and read_end(row).sequel == "unproven"
 
 
 PROMPT_MARK: Final = "[watchroom check "
-"""The beginning of a prompt with a failed check, after which its name follows."""
+"""The beginning of a prompt about a failed check. The check's name follows it."""
 _MARKED: Final = re.compile(r"(?m)^[^\n]{0,40}" + re.escape(PROMPT_MARK))
 
 
 def is_prompt_of_check(text: str) -> bool:
-    """Return whether the prompt ``text`` was sent back by a check, so that it is not a person's."""
+    """Return whether the prompt ``text`` is from a check, not from a person."""
     return _MARKED.search(text[:2000]) is not None

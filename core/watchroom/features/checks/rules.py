@@ -1,4 +1,4 @@
-"""The settings of checks (the list ``checks`` of the config), and what follows from a result. Pure."""
+"""The settings of checks (the list ``checks`` of the config), and the consequences of results. Pure."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ _ATTEMPTS: Final = (0, 10)
 CheckState: TypeAlias = Literal["passed", "failed", "timed_out", "not_run", "interrupted"]
 """How a check ended.
 
-- ``passed``: with exit status 0.
-- ``failed``: with another one.
+- ``passed``: its exit status was 0.
+- ``failed``: it had another exit status.
 - ``timed_out``: it was ended at its time limit.
 - ``not_run``: it could not run, for example because the agent has no folder with files to check.
 - ``interrupted``: the process that ran it ended.
 """
 CHECK_STATES: Final[tuple[CheckState, ...]] = get_args(CheckState)
 CheckSequel: TypeAlias = Literal["done", "back", "unproven", "held", "superseded", "again"]
-"""What follows from a result.
+"""The consequence of a result.
 
 - ``done``: nothing, because the check passed.
 - ``back``: the result was sent back to the agent.
-- ``unproven``: a person decides, because it was sent back often enough, or cannot be.
+- ``unproven``: a person decides, because the attempts are used up or the result cannot be sent back.
 - ``held``: nothing, because a person or a budget holds the agent.
-- ``superseded``: nothing, because the agent went on in the meantime.
-- ``again``: an interrupted check is run once more.
+- ``superseded``: nothing, because the agent has continued its work.
+- ``again``: the interrupted check is repeated.
 """
 CHECK_SEQUELS: Final[tuple[CheckSequel, ...]] = get_args(CheckSequel)
 AgentStanding: TypeAlias = Literal["idle", "busy", "held", "ended"]
-"""What an agent does when its check ends.
+"""The state of an agent when its check ends.
 
 - ``idle``: it waits for a prompt.
 - ``busy``: it works again.
-- ``held``: a person has paused or cancelled it, or a budget of it is used up.
+- ``held``: a person paused or cancelled it, or one of its budgets is used up.
 - ``ended``: no process takes prompts for it.
 """
 
@@ -53,8 +53,8 @@ class CheckSettings(NamedTuple):
 
     - ``name``: shown to people and agents.
     - ``command``: a command of the shell. Exit status 0 means that the check passed.
-    - ``paths``: the check applies if the agent has changed a file that matches one of these patterns since
-      the check last passed; empty for always.
+    - ``paths``: patterns. The check applies if the agent has changed a matching file since the check last
+      passed. Empty: it always applies.
     - ``time_limit``: seconds, default 600.
     - ``attempts``: how often a failure is sent back to the agent, default 2.
     """
@@ -126,15 +126,15 @@ def dump_checks(checks: Sequence[CheckSettings]) -> list[dict[str, object]]:
 
 
 def applies(check: CheckSettings, changed: Collection[str]) -> bool:
-    """Return whether ``check`` applies. ``changed``: the paths that the agent has changed since it last
-    passed, relative to its folder."""
+    """Return whether ``check`` applies. ``changed``: the paths that the agent has changed since the check
+    last passed, relative to the agent's folder."""
     return not check.paths or any(matches_path(pattern, path) for pattern in check.paths for path in changed)
 
 
 def choose_sequel(state: CheckState, standing: AgentStanding, sent: int, attempts: int) -> CheckSequel:
-    """Return what follows from a result.
+    """Return the consequence of a result.
 
-    - ``standing``: what the agent does now.
+    - ``standing``: the state of the agent now.
     - ``sent``: how often a failure of this check was sent back since it last passed, or since a person last
       gave the agent a prompt.
     - ``attempts``: see `CheckSettings`.

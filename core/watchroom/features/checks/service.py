@@ -75,7 +75,7 @@ _STEERING: Final = (PAUSE, RESUME, CANCEL)
 
 
 class _Result(NamedTuple):
-    """How a command ended. ``status``: None after its time limit, and if it was stopped."""
+    """The end of a command. ``status``: None if it reached its time limit or was stopped."""
 
     state: CheckState
     status: int | None = None
@@ -111,10 +111,10 @@ class Checks:
         self._members = members
 
     def run(self, claim: DoneClaim, stopping: Event | None = None, *, cache: str = "") -> CheckEnd | None:
-        """Run the checks that apply to ``claim``, up to the first that does not pass. Return how the last one
-        ended.
+        """Run the checks that apply to ``claim``, until one does not pass. Return the end of the last check.
 
-        A failure is sent back to the agent as a message of Watchroom, as often as the settings say.
+        A failure is sent back to the agent as a message from Watchroom, up to the configured number of
+        attempts.
 
         - ``stopping``: when set, the command is ended. The check is run again later, see `recover`.
         - ``cache``: the folder for copies of trees, default the user's cache folder.
@@ -143,7 +143,8 @@ class Checks:
             return last
 
     def recover(self) -> list[DoneClaim]:
-        """Record the checks whose processes have ended. Return the claims whose checks run once more.
+        """Record the end of checks whose processes have ended. Return the claims whose checks must be
+        repeated.
 
         Raise `JournalError`.
         """

@@ -12,9 +12,9 @@ from watchroom.model import BEGIN_CHECK, Row
 class CheckView(NamedTuple):
     """The newest check of an agent.
 
-    - ``begun``: the row of its begin.
-    - ``ended``: the row of its end, None before it.
-    - ``accepted``: the row with which a person accepted the work although the check did not pass.
+    - ``begun``: the row of its start.
+    - ``ended``: the row of its end, None while it runs.
+    - ``accepted``: the row in which a person accepted the work although the check did not pass.
     - ``is_lost``: the process that ran it is no longer alive.
     """
 
@@ -25,7 +25,7 @@ class CheckView(NamedTuple):
 
     @property
     def begin(self) -> CheckBegin | None:
-        """What was checked, None if the row is missing."""
+        """The record of its start, None if the row is missing."""
         return read_begin(self.begun) if self.begun is not None else None
 
     @property

@@ -20,7 +20,7 @@ PathKey: TypeAlias = tuple[Zone, str]
 
 
 class AgentVersion(NamedTuple):
-    """What an agent knows of a path.
+    """The versions of a path that an agent knows.
 
     - ``seen``: the newest version that it read or wrote.
     - ``notified``: the newest version that it was notified of, 0 for none.
@@ -36,7 +36,8 @@ class AgentVersion(NamedTuple):
 
 
 class AgentVersions:
-    """What agents know of paths. The rows of agents determine it. May be used from any thread."""
+    """The versions of paths that agents know, derived from the rows of agents. May be used from any
+    thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -62,7 +63,8 @@ class AgentVersions:
     def _see(
         self, actor: str, zone: Zone, path: str, version: int | None, *, after: int | None = None
     ) -> None:
-        """Record that ``actor`` saw ``version``. ``after``: only if it knows this version, or none."""
+        """Record that ``actor`` saw ``version``. ``after``: if ``actor`` knows a version, it must be this
+        one."""
         if version is None or zone not in NOTICED or actor_kind(actor) != "agent":
             return
         key = zone, path.partition(ZONES[zone].part_separator or "\0")[0]
@@ -79,7 +81,8 @@ class AgentVersions:
                 paths.popitem(last=False)
 
     def load(self, agent: str, rows: Iterable[Row]) -> None:
-        """Record what ``rows``, oldest first, show of ``agent``: rows of an earlier process."""
+        """Record the versions that ``agent`` knows according to ``rows`` of earlier processes, oldest
+        first."""
         for row in rows:
             if row.actor != agent:
                 continue
@@ -103,7 +106,7 @@ class AgentVersions:
             return [*self._agents.get(agent, ())]
 
     def find(self, agent: str, key: PathKey) -> AgentVersion | None:
-        """Return what ``agent`` knows of the path ``key``, None if it has not seen the path."""
+        """Return the versions of the path ``key`` that ``agent`` knows, None if it has not seen the path."""
         with self._lock:
             return self._find(agent, key)
 

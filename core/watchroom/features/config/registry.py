@@ -57,8 +57,8 @@ class _Version(NamedTuple):
 class Registry:
     """The registered agents and the settings in ``journal``. Thread-safe.
 
-    `current` queries the newest version of the config, and parses each version once. The context of a tool
-    call has the config from its start.
+    `current` queries the newest version of the config, and parses each version once. A tool call uses the
+    config from the start of the call.
     """
 
     def __init__(self, journal: Journal) -> None:

@@ -32,7 +32,7 @@ class ResolveConflictResult(ResultModel):
 @tool("resolve_conflict", path=("filepath",), destroys=True, may_conflict=True)
 def resolve_conflict(context: ToolContext, params: ResolveConflictParams) -> ResolveConflictResult:
     """Write the text in ``params``, and settle the given conflicts with it, for the person of ``context``.
-    Raises `NotAConflict`, `VersionConflict`, `BoardLeased`."""
+    Raise `NotAConflict`, `VersionConflict`, `BoardLeased`."""
     row = context.zones.conflicts.resolve(
         context.call,
         params.filepath,
@@ -59,7 +59,7 @@ class DismissConflictResult(ResultModel):
 
 @tool("dismiss_conflict")
 def dismiss_conflict(context: ToolContext, params: DismissConflictParams) -> DismissConflictResult:
-    """Settle the conflict in ``params`` by keeping the current version, for the person of ``context``. Raises
+    """Settle the conflict in ``params`` by keeping the current version, for the person of ``context``. Raise
     `NotAConflict`, `OutsideConflict`, `ConflictSettled`."""
     row = context.zones.conflicts.dismiss(context.call, params.conflict, params.message or "")
     return DismissConflictResult(filepath=row.path, conflict=params.conflict)
@@ -80,6 +80,6 @@ class RevertOutsideEditResult(ResultModel):
 @tool("revert_outside_edit", path=("filepath",), destroys=True)
 def revert_outside_edit(context: ToolContext, params: RevertOutsideEditParams) -> RevertOutsideEditResult:
     """Replace an external edit of the file in ``params`` by the current version, for the person of
-    ``context``. Raises `EditedAgain`, `NoOutsideEdit`, `ConflictSettled`, `NotAConflict`."""
+    ``context``. Raise `EditedAgain`, `NoOutsideEdit`, `ConflictSettled`, `NotAConflict`."""
     row = context.zones.conflicts.revert(context.call, params.filepath, params.conflict, params.message or "")
     return RevertOutsideEditResult(filepath=row.path, version=row.base or 0)

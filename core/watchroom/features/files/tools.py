@@ -42,7 +42,7 @@ class PrivateSaveResult(ResultModel):
     "save_to_my_workspace", path=("filename",), destroys=True, idempotent=True, audience="agents"
 )
 def save_to_my_workspace(context: ToolContext, params: PrivateSaveParams) -> PrivateSaveResult:
-    """Save the file in ``params`` for the actor of ``context``. Raises `InvalidPath`, `TooLarge`."""
+    """Save the file in ``params`` for the actor of ``context``. Raise `InvalidPath`, `TooLarge`."""
     row = context.zones.private.write(
         context.call,
         context.actor,
@@ -72,7 +72,7 @@ class PrivateReadResult(ResultModel):
 
 @PRIVATE_TOOLS.tool("read_from_workspace", path=("agent_id", "filename"), reads_only=True)
 def read_from_workspace(context: ToolContext, params: PrivateReadParams) -> PrivateReadResult:
-    """Return the file in ``params``, which can belong to any agent, to the actor of ``context``. Raises
+    """Return the file in ``params``, which can belong to any agent, to the actor of ``context``. Raise
     `UnknownAgent`, `NotFound`, `NotText`."""
     content, row = context.zones.private.read(context.call, params.agent_id, params.filename)
     return PrivateReadResult(
@@ -94,7 +94,7 @@ class PrivateListResult(ResultModel):
 
 @PRIVATE_TOOLS.tool("list_workspace_files", path=("agent_id",), reads_only=True)
 def list_workspace_files(context: ToolContext, params: PrivateListParams) -> PrivateListResult:
-    """Return the names of the files of the agent in ``params`` to the actor of ``context``. Raises
+    """Return the names of the files of the agent in ``params`` to the actor of ``context``. Raise
     `UnknownAgent`."""
     found = context.zones.private.files(context.call, params.agent_id)
     notice = context.texts("listing.unusable", count=found.unusable) if found.unusable else None
@@ -115,7 +115,7 @@ class PrivateDeleteResult(ResultModel):
     "delete_from_my_workspace", path=("filename",), destroys=True, idempotent=True, audience="agents"
 )
 def delete_from_my_workspace(context: ToolContext, params: PrivateDeleteParams) -> PrivateDeleteResult:
-    """Delete the file in ``params``, which the actor of ``context`` owns. Raises `NotFound`."""
+    """Delete the file in ``params``, which the actor of ``context`` owns. Raise `NotFound`."""
     row = context.zones.private.delete(context.call, context.actor, params.filename)
     return _delete_result(context, params, row)
 
@@ -147,7 +147,7 @@ class CollabWriteResult(ResultModel):
 @SHARED_TOOLS.tool("collab_write", path=("filepath",), destroys=True, may_conflict=True, read_tool=READ_TOOL)
 def collab_write(context: ToolContext, params: CollabWriteParams) -> CollabWriteResult:
     """Write the shared file in ``params`` for the actor of ``context``. The expected version is by default
-    the version that the actor last saw. Raises `VersionConflict`, `PathBlocked`."""
+    the version that the actor last saw. Raise `VersionConflict`, `PathBlocked`."""
     expected = params.expected_version
     if expected is None:
         expected = context.seen.get(("collab", params.filepath))
@@ -186,14 +186,13 @@ class CollabReadResult(ResultModel):
     timestamp: str
     checksum: str
     notice: str | None = None
-    """A text about the reader's conflicts on this file that people settled. Each settlement is returned
-    once."""
+    """Reports how people settled the reader's conflicts on this file. Each settlement is reported once."""
 
 
 @SHARED_TOOLS.tool("collab_read", path=("filepath",), reads_only=True)
 def collab_read(context: ToolContext, params: CollabReadParams) -> CollabReadResult:
     """Return a version of a shared file to the actor of ``context``. ``params``: the file and the version,
-    default the current version. Raises `NotFound`, `VersionNotFound`."""
+    default the current version. Raise `NotFound`, `VersionNotFound`."""
     notice = context.zones.conflicts.describe_unread(context.actor, "collab", params.filepath, context.texts)
     found = context.zones.collab.read(context.call, params.filepath, params.version)
     version = found.row.version or 0
@@ -277,7 +276,7 @@ class CollabHistoryResult(ResultModel):
 
 @SHARED_TOOLS.tool("collab_history", path=("filepath",), reads_only=True)
 def collab_history(context: ToolContext, params: CollabHistoryParams) -> CollabHistoryResult:
-    """Return the versions of the shared file in ``params`` to the actor of ``context``. Raises
+    """Return the versions of the shared file in ``params`` to the actor of ``context``. Raise
     `NotFound`."""
     rows = context.zones.collab.history(context.call, params.filepath, limit=params.limit)
     entries = [HistoryEntry.of(row) for row in rows]
@@ -301,7 +300,7 @@ class CollabRollbackResult(ResultModel):
 @SHARED_TOOLS.tool("collab_rollback", path=("filepath",), may_conflict=True)
 def collab_rollback(context: ToolContext, params: CollabRollbackParams) -> CollabRollbackResult:
     """Write an earlier version of a shared file again, for the actor of ``context``. ``params``: the file and
-    the version. Raises `VersionConflict`, `NotFound`, `VersionNotFound`."""
+    the version. Raise `VersionConflict`, `NotFound`, `VersionNotFound`."""
     message = params.message or context.texts("rollback.message", version=params.to_version)
     row = context.zones.collab.rollback(
         context.call,

@@ -56,8 +56,8 @@ class Handoffs:
     def hand_over(
         self, call: CallContext, agent: str, receiver: str, briefing: str, *, is_prompt: bool = False
     ) -> Row:
-        """Record that ``receiver`` goes on with the work of ``agent``, and deliver the ``briefing``. Return
-        the note's row. Neither agent is stopped.
+        """Record that ``receiver`` continues the work of ``agent``, and deliver the ``briefing``. Return the
+        note's row. Neither agent is stopped.
 
         ``is_prompt``: the receiver gets the briefing as its prompt, so that it is not delivered.
 

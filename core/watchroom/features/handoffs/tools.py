@@ -33,7 +33,7 @@ class HandoffDeliverResult(ResultModel):
 
 @tool("handoff_file", path=("to_agent", "filename"))
 def handoff_file(context: ToolContext, params: HandoffDeliverParams) -> HandoffDeliverResult:
-    """Deliver the file in ``params`` from the actor of ``context`` to another agent. Raises
+    """Deliver the file in ``params`` from the actor of ``context`` to another agent. Raise
     `UnknownAgent`."""
     row = context.zones.handoff.deliver(
         context.call,
@@ -107,7 +107,7 @@ class HandoffReadResult(ResultModel):
 
 @tool("read_handoff", path=("from_agent", "filename"), reads_only=True)
 def read_handoff(context: ToolContext, params: HandoffReadParams) -> HandoffReadResult:
-    """Return the handoff in ``params`` to the actor of ``context``, and mark it as read. Raises
+    """Return the handoff in ``params`` to the actor of ``context``, and mark it as read. Raise
     `NotFound`."""
     content, row = context.zones.handoff.read(context.call, params.from_agent, params.filename)
     return HandoffReadResult(
@@ -132,7 +132,7 @@ class HandoffAcknowledgeResult(ResultModel):
 
 @tool("acknowledge_handoff", path=("from_agent", "filename"), idempotent=True)
 def acknowledge_handoff(context: ToolContext, params: HandoffAcknowledgeParams) -> HandoffAcknowledgeResult:
-    """Acknowledge the handoff in ``params`` for the actor of ``context``. Raises `NotFound`."""
+    """Acknowledge the handoff in ``params`` for the actor of ``context``. Raise `NotFound`."""
     row = context.zones.handoff.acknowledge(
         context.call, params.from_agent, params.filename, params.message or ""
     )
@@ -168,7 +168,7 @@ class HandOverResult(ResultModel):
 
 @tool(HAND_OVER, path=("agent_id",), audience="people", zone="agent")
 def hand_over_work(context: ToolContext, params: HandOverParams) -> HandOverResult:
-    """Hand the work of an agent over to another, for the person of ``context``. Raises `UnknownAgent`,
+    """Hand the work of an agent over to another, for the person of ``context``. Raise `UnknownAgent`,
     `InvalidHandOver`, `NotText`."""
     row = context.zones.handoff.hand_over(
         *(context.call, params.agent_id, params.to_agent, params.briefing),

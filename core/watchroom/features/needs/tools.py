@@ -25,7 +25,7 @@ class MarkAsSeenResult(ResultModel):
 
 @tool("mark_as_seen", idempotent=True)
 def mark_as_seen(context: ToolContext, params: MarkAsSeenParams) -> MarkAsSeenResult:
-    """Record that the person of ``context`` has seen a need. ``params``: the row that opened it. Raises
+    """Record that the person of ``context`` has seen a need. ``params``: the row that opened it. Raise
     `NothingWaits`."""
     row = context.zones.acknowledgements.acknowledge(context.call, params.row, params.message or "")
     return MarkAsSeenResult(row=params.row, path=row.path)

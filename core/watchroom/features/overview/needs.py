@@ -172,7 +172,7 @@ class NeedProjection:
         self._close_denied(agent)
 
     def lose(self, row: Row, work: OpenWork, opened_at: int) -> None:
-        """Open a need because a process died with unfinished ``work``. ``row`` reports that.
+        """Open a need because a process died with unfinished ``work``. ``row`` reports its death.
 
         ``opened_at``: the time of the process's last row, in nanoseconds since the epoch.
         """
@@ -458,7 +458,7 @@ def covers(lost: Need, other: Need) -> bool:
 
 
 def lost_need(row: Row, work: OpenWork, opened_at: int) -> Need:
-    """Return the need for a process that died with unfinished ``work``. ``row`` reports that.
+    """Return the need for a process that died with unfinished ``work``. ``row`` reports its death.
 
     ``opened_at``: the time of the process's last row, in nanoseconds since the epoch.
     """

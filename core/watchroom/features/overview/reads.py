@@ -36,7 +36,7 @@ MAX_VERSIONS: Final = 500
 MAX_DIFFERENCE: Final = 100_000
 """Maximum characters of the diff of a client's call."""
 _MAX_STEPS: Final = 500
-"""Maximum number of steps before the end of a call that are searched for its start."""
+"""Maximum number of steps to search for the start of a call, backwards from its end."""
 _PAGE: Final = 10
 _MAX_PATCH_LINES: Final = 20_000
 

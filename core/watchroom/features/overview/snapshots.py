@@ -158,7 +158,7 @@ def keep_missing_apart(journal: Journal, address: str, stopping: Event, rows: in
 
 
 def main() -> int:
-    """Write the snapshots of the job on standard input. Returns the exit status."""
+    """Write the snapshots of the job on standard input. Return the exit status."""
     stopping = Event()
     job = json.loads(watch_parent(stopping.set))
     with closing(open_journal(job["journal"])) as journal:

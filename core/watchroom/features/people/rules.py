@@ -75,7 +75,7 @@ Effect: TypeAlias = Literal[
 - ``answer_by_grant``: Watchroom's answer to a request, because a person's grant covers its call.
 - ``edit``: a person's version of a shared file or board. It also settles the conflicts of that path.
 - ``message``: a message of a person to an agent.
-- ``check``: the begin or the result of a check of an agent's work.
+- ``check``: the start or the result of a check of an agent's work.
 """
 
 ADD_PERSON: Final = "add_person"

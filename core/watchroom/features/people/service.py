@@ -340,7 +340,7 @@ class DecisionSigning:
     def sign(self, draft: Draft) -> Draft:
         """Return ``draft`` with a signature. An optional signature is only added if a key is unlocked.
 
-        Raises:
+        Raise:
 
         - `SignatureRequired`: the draft must be signed and no key is unlocked.
         - `MayNotDecide`: the signature would not count.

@@ -56,7 +56,7 @@ class DeclaredPlan(NamedTuple):
 
     plan: Plan
     others: tuple[Plan, ...]
-    """The plans with which it overlaps."""
+    """The plans of other agents that overlap with it."""
     changes: tuple[RecentChange, ...]
     """Newest first."""
 

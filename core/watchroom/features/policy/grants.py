@@ -80,7 +80,7 @@ _FILE_TOOLS: Final[Mapping[str, _FileTool]] = {
 
 
 class GrantedCall(NamedTuple):
-    """What a grant compares of a call.
+    """The parts of a call that a grant compares.
 
     - ``tool``: the name of the tool.
     - ``words``: the words of a command, empty for a file.
@@ -118,7 +118,7 @@ class Grant(NamedTuple):
 
 
 class GrantChoice(NamedTuple):
-    """What a person chooses for a grant.
+    """A person's choices for a grant.
 
     - ``uses``: the number of calls.
     - ``seconds``: how long it lasts; None only for a session.
@@ -152,8 +152,8 @@ def build_grant(path: str, number: int, request: Request, choice: GrantChoice, n
 
 
 def read_call(request: Request) -> GrantedCall | None:
-    """Return what a grant compares of the only call of ``request``. None if the call is not understood, so
-    that people can only approve it once."""
+    """Return the parts of the only call of ``request`` that a grant compares. None if the call is not
+    understood, so that people can only approve it once."""
     if request.kind != "approve" or len(request.calls) != 1 or request.prompt or request.calls[0].asked_again:
         # A prompt has conditions that a grant does not compare, such as a command without a sandbox.
         return None

@@ -13,8 +13,9 @@ from watchroom.kernel.journal import Journal
 from watchroom.model import GRANT, USE_GRANT, Row
 
 MAX_GRANTS: Final = 200
-"""Maximum number of grants of an agent that are read for a question: those with the newest versions, ended
-ones included. Older ones do not count, so people are asked. Without this, forged rows slow each question."""
+"""Maximum number of an agent's grants that are read for a call: the grants with the newest versions,
+including ended grants. Older grants do not count, so people are asked again. Without this limit, forged rows
+would slow each call."""
 
 
 class GrantState(NamedTuple):

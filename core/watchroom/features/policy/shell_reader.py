@@ -101,7 +101,7 @@ MAX_PARTS: Final = 2000
 _MAX_TEXT: Final = 4 * MAX_CHARACTERS
 """Maximum characters of all parts and simple commands together."""
 _MAX_MARKED: Final = 5000
-"""Maximum characters of a simple command with marks that is matched."""
+"""Maximum characters of a simple command with marks. A mark for any text replaces the rest."""
 _MAX_ALL_MARKED: Final = 50_000
 _ASSIGNMENT: Final = re.compile(rf"[A-Za-z_][A-Za-z0-9_]*(?:\[[^\]]*\]|{GLOB})?\+?=")
 _OPENERS: Final = frozenset({"{", "if", "while", "until", "[["})

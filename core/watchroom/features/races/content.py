@@ -24,14 +24,14 @@ _FLAGS: Final = (("--no-assume-unchanged", str.islower), ("--no-skip-worktree", 
 
 
 def write_content(tree: GitTree) -> str:
-    """Store all files of ``tree`` that git does not ignore. Return the id of the git tree. Raises `GitError`,
+    """Store all files of ``tree`` that git does not ignore. Return the id of the git tree. Raise `GitError`,
     OSError."""
     with _scratch_index(tree) as variables:
         return _write(tree, variables)
 
 
 def measure(tree: GitTree, start: str) -> ChangeCounts:
-    """Count the changes in ``tree`` since the commit ``start``. Nothing is stored. Raises `GitError`,
+    """Count the changes in ``tree`` since the commit ``start``. Nothing is stored. Raise `GitError`,
     OSError."""
     with _scratch_index(tree) as variables:
         place = os.path.join(os.path.dirname(variables["GIT_INDEX_FILE"]), "objects")
@@ -47,7 +47,7 @@ def measure(tree: GitTree, start: str) -> ChangeCounts:
 def compare(
     tree: GitTree, start: str, content: str, variables: Mapping[str, str] | None = None
 ) -> ChangeCounts:
-    """Count the changes from the commit ``start`` to ``content``, a commit or a git tree. Raises
+    """Count the changes from the commit ``start`` to ``content``, a commit or a git tree. Raise
     `GitError`."""
     words = ("diff-tree", "-r", "--numstat", "--no-renames", "-z", start, content)
     printed = _run(tree, *words, variables=variables)

@@ -92,7 +92,7 @@ class Races:
         return self._store.journal.claim(claim_key(name))
 
     def find(self, name: str = "") -> Race:
-        """Return the race ``name``, default the newest. Raises `UnknownRace`."""
+        """Return the race ``name``, default the newest. Raise `UnknownRace`."""
         names = self._reader.list_names()
         race = self._reader.read(name or names[0]) if names else None
         if race is None:
@@ -103,7 +103,7 @@ class Races:
         """Return the lowest number that is not the name of a race and that no branch or ref of a race
         contains.
 
-        ``here``: a folder of the repository. Raises `GitError`.
+        ``here``: a folder of the repository. Raise `GitError`.
         """
         words = ("for-each-ref", "--format=%(refname)", "refs/heads", REF_PREFIX.rstrip("/"))
         refs = run_git(words, folder=here).output.decode("utf-8", "surrogateescape").split("\n")
@@ -132,7 +132,7 @@ class Races:
         - ``on_added``: called with each added tree.
 
         If a tree cannot be added, or its setup command fails, the trees that were already added are removed
-        again. Raises `InvalidRace`, and the errors of `OwnTrees.add`.
+        again. Raise `InvalidRace`, and the errors of `OwnTrees.add`.
         """
         if not _NAME.fullmatch(plan.name):
             raise InvalidRace(name=plan.name, rule="race_name")
@@ -176,7 +176,7 @@ class Races:
         )
 
     def measure(self, entry: RaceEntry) -> ChangeCounts | None:
-        """Count the changes that are in the entry's tree now. Return None if the tree is gone. Raises
+        """Count the changes that are in the entry's tree now. Return None if the tree is gone. Raise
         `GitError`, OSError."""
         git = self._find_git(entry)
         return None if git is None else measure(git, entry.entrant.start)
@@ -184,7 +184,7 @@ class Races:
     def finish(
         self, call: CallContext, entry: RaceEntry, state: FinishState, status: int, seconds: float
     ) -> EntryEnd:
-        """Record that the client of ``entry`` has ended, and store all files of its tree. Raises
+        """Record that the client of ``entry`` has ended, and store all files of its tree. Raise
         `JournalError`."""
         finish = EntryEnd(state, status, seconds)
         git = self._find_git(entry)
@@ -205,7 +205,7 @@ class Races:
         """Run the race's check on the files that the agent left, and record the result.
 
         It runs like the check of a landing, see `watchroom.features.trees.landing.Landings.land`. None if
-        there is no check, or nothing to check. Raises `GitError`, `JournalError`, OSError.
+        there is no check, or nothing to check. Raise `GitError`, `JournalError`, OSError.
         """
         git, entrant = self._find_git(entry), entry.entrant
         if git is None or not entrant.check or entry.finish is None or not entry.finish.commit:
@@ -226,7 +226,7 @@ class Races:
     # -- the pick
 
     def pick(self, call: CallContext, name: str, number: int) -> RaceEntry:
-        """Record that a person picks the work of an agent. Nothing happens if it is picked already. Raises
+        """Record that a person picks the work of an agent. Nothing happens if it is picked already. Raise
         `UnknownRace`, `InvalidRace`."""
         with self.claim(name) as is_mine:
             if not is_mine:
@@ -250,7 +250,7 @@ class Races:
 
         ``agents``: see `OwnTrees.plan_removal`.
 
-        Raises `GitError`, `JournalError`, OSError.
+        Raise `GitError`, `JournalError`, OSError.
         """
         git = self._find_git(entry)
         if git is None:

@@ -31,7 +31,7 @@ class PickRaceResult(ResultModel):
 
 @tool(PICK_RACE, path=("race",))
 def pick_race(context: ToolContext, params: PickRaceParams) -> PickRaceResult:
-    """Pick the work of an agent for the person of ``context``. Raises `UnknownRace`, `InvalidRace`."""
+    """Pick the work of an agent for the person of ``context``. Raise `UnknownRace`, `InvalidRace`."""
     entry = context.zones.races.pick(context.call, params.race, params.number)
     entrant = entry.entrant
     return PickRaceResult(tree=entry.tree, name=entrant.name, folder=entrant.folder)

@@ -1,7 +1,7 @@
 """The rows of routines, and what their details mean.
 
 A routine is a path in the zone ``workspace``. People write its versions: they add, run and stop it. Watchroom
-writes a note about each begin and end of a run, and about missed runs.
+writes a note about each start and end of a run, and about missed runs.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ MAX_FIELD: Final = 10_000
 Measure: TypeAlias = Literal["cost", "tokens"]
 """The measure of a routine's budget: US dollars, or tokens without cached tokens."""
 RunState: TypeAlias = Literal["running", "done", "failed", "timeout", "budget", "stopped", "interrupted"]
-"""What a run does, or how it ended.
+"""The state of a run.
 
-- ``done``: with exit status 0. ``failed``: with another one, or it could not start.
-- ``timeout``, ``budget``: it was ended, because it had used its time or its budget.
+- ``done``: it ended with exit status 0. ``failed``: it ended with another status, or could not start.
+- ``timeout``, ``budget``: it was ended at its timeout, or when its budget was used up.
 - ``stopped``: a person stopped the routine.
 - ``interrupted``: the service ended.
 """
@@ -44,12 +44,12 @@ _TRIGGERS: Final[tuple[TriggerKind, ...]] = get_args(TriggerKind)
 
 
 class RoutinePlan(NamedTuple):
-    """What a routine does.
+    """The settings of a routine.
 
     - ``client``: the client with its own arguments; empty for a team of agents with ``model``.
     - ``folder``: the folder in which it works.
     - ``tree``: whether it works in a working tree of its own, which all runs share.
-    - ``measure``, ``budget``, ``total``: the amount for each run, and for all runs.
+    - ``measure``: the measure of both budgets. ``budget``: for each run. ``total``: for all runs together.
     - ``until``: when it ends, in nanoseconds since the epoch.
     - ``timeout``: seconds for each run.
     - ``model``, ``base_url``: the model of a team.
@@ -98,12 +98,12 @@ def read_plan(row: Row) -> RoutinePlan:
 
 
 class RunBegin(NamedTuple):
-    """A run that begins.
+    """The start of a run.
 
     - ``slot``: when it was due, in nanoseconds since the epoch.
-    - ``folder``: where it works. Its sessions are found by it.
+    - ``folder``: the folder in which it works. The run's sessions are found by this folder.
     - ``seen``: the state of the file or ref that the run works on.
-    - ``asked``: the version with which a person asked for it; 0 if it was due.
+    - ``asked``: the routine's version in which a person asked for the run; 0 if the run was due.
     """
 
     slot: int
@@ -113,11 +113,12 @@ class RunBegin(NamedTuple):
 
 
 class RunEnd(NamedTuple):
-    """A run that has ended.
+    """The end of a run.
 
     - ``status``: the exit status of its process.
     - ``seconds``: how long it ran.
-    - ``cost``, ``tokens``, ``unpriced``: what its sessions used. See `watchroom.features.budgets.rules.Used`.
+    - ``cost``, ``tokens``, ``unpriced``: the usage of its sessions. See
+      `watchroom.features.budgets.rules.Used`.
     - ``sessions``: the paths of its sessions.
     - ``seen``: the state of the file or ref at its end.
     """
@@ -132,7 +133,7 @@ class RunEnd(NamedTuple):
     seen: str = ""
 
     def amount(self, measure: Measure) -> float:
-        """Return what was used by ``measure``."""
+        """Return the amount that the run used, in ``measure``."""
         return self.cost if measure == "cost" else float(self.tokens)
 
 
@@ -167,7 +168,7 @@ def read_reason(row: Row) -> StopReason:
 
 
 class RoutineRun(NamedTuple):
-    """A run. ``begun``: the row of its begin. ``end``: None if it has not ended."""
+    """A run. ``begun``: the row of its start. ``end``: None if it has not ended."""
 
     begun: Row
     begin: RunBegin
@@ -175,7 +176,7 @@ class RoutineRun(NamedTuple):
 
     @property
     def state(self) -> RunState:
-        """What it does. A run without an end may also be interrupted: see `Routine.is_running`."""
+        """The state of the run. A run without an end may also be interrupted: see `Routine.is_running`."""
         return self.end.state if self.end is not None else "running"
 
 
@@ -186,9 +187,9 @@ class Routine(NamedTuple):
     - ``prompt``: the prompt of each run.
     - ``added``: the version that added it.
     - ``runs``: its runs, the oldest first.
-    - ``missed``: the number of runs that were missed, and ``last_missed`` when the last one was due.
+    - ``missed``: the number of missed runs. ``last_missed``: the due time of the newest missed run.
     - ``stopped``: why it was stopped; None if it was not.
-    - ``asked``: the version with which a person asks for a run that has not begun; 0 for none.
+    - ``asked``: the version in which a person asked for a run that has not begun; 0 for none.
     - ``is_running``: whether a process runs it now.
     """
 
@@ -205,12 +206,12 @@ class Routine(NamedTuple):
 
     @property
     def last(self) -> RoutineRun | None:
-        """The newest run, None before the first."""
+        """The newest run, None before the first run."""
         return self.runs[-1] if self.runs else None
 
     @property
     def last_state(self) -> RunState | None:
-        """What the newest run does, or how it ended. None before the first."""
+        """The state of the newest run, None before the first run."""
         run = self.last
         if run is None:
             return None
@@ -218,12 +219,13 @@ class Routine(NamedTuple):
 
     @property
     def spent(self) -> float:
-        """What all ended runs used, in the measure of the budget."""
+        """The usage of all ended runs, in the measure of the budget."""
         return sum(run.end.amount(self.plan.measure) for run in self.runs if run.end is not None)
 
     @property
     def handled(self) -> int:
-        """The time of the newest run that was due and has begun or was missed, else when it was added."""
+        """The newest due time whose run began or was missed. If there is none, the time at which the routine
+        was added."""
         begun = max((run.begin.slot for run in self.runs), default=0)
         return max(begun, self.last_missed, self.added.time)
 

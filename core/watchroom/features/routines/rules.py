@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 TriggerKind: TypeAlias = Literal["every", "daily", "file", "ref"]
 MIN_SECONDS: Final = 300
-"""Minimum seconds between the begins of two runs."""
+"""Minimum seconds between the starts of two runs."""
 GRACE_SECONDS: Final = 300
 """A run that is due begins at most this many seconds late. After that it is missed."""
 MAX_DAYS: Final = 366
-"""Maximum days from now until a routine ends, and of an interval."""
+"""Maximum days of an interval, and from now until a routine ends."""
 SECOND: Final = 1_000_000_000
 _UNITS: Final = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _INTERVAL: Final = re.compile(r"([1-9][0-9]{0,6})([mhdw])")
@@ -48,8 +48,8 @@ class Trigger(NamedTuple):
 
 
 class Due(NamedTuple):
-    """What is due. ``slot``: the newest time that has come, 0 for none. ``missed``: the number of times that
-    are over. ``last_missed``: the newest of them."""
+    """The due times that have passed. ``slot``: the due time of the run to begin now, 0 for none. ``missed``:
+    the number of missed runs. ``last_missed``: the due time of the newest missed run."""
 
     slot: int = 0
     missed: int = 0
@@ -57,8 +57,8 @@ class Due(NamedTuple):
 
 
 def parse_interval(text: str) -> int | None:
-    """Return the seconds of ``text``, such as ``30m``, ``6h``, ``1d`` or ``1w``. None if it is no interval of
-    at least `MIN_SECONDS` and at most `MAX_DAYS`."""
+    """Return the seconds of the interval ``text``, such as ``30m``, ``6h``, ``1d`` or ``1w``. None if
+    ``text`` is malformed, or the interval is shorter than `MIN_SECONDS` or longer than `MAX_DAYS`."""
     found = _INTERVAL.fullmatch(text)
     seconds = int(found[1]) * _UNITS[found[2]] if found else 0
     return seconds if MIN_SECONDS <= seconds <= MAX_DAYS * 86_400 else None
@@ -97,7 +97,7 @@ def find_due(trigger: Trigger, added: int, handled: int, now: int) -> Due:
     """Return which runs of a timed ``trigger`` are due at ``now``: at most one, even after a long sleep.
 
     - ``added``: when the routine was added.
-    - ``handled``: the time of the newest run that has begun or was missed.
+    - ``handled``: see `watchroom.features.routines.rows.Routine.handled`.
     """
     first = next_slot(trigger, added, max(handled, added))
     if first > now:
@@ -116,7 +116,7 @@ def is_too_early(last_begin: int, now: int) -> bool:
 
 
 def _newest_slot(trigger: Trigger, added: int, now: int) -> int:
-    """Return the last time at or before ``now``. There must be one after ``added``."""
+    """Return the last due time at or before ``now``. At least one due time must be after ``added``."""
     if trigger.kind == "every":
         interval = trigger.seconds * SECOND
         return added + (now - added) // interval * interval
@@ -124,7 +124,7 @@ def _newest_slot(trigger: Trigger, added: int, now: int) -> int:
 
 
 def _count_slots(trigger: Trigger, first: int, last: int) -> int:
-    """Return the number of times from ``first`` to ``last``, both included."""
+    """Return the number of due times from ``first`` to ``last``, both included."""
     if trigger.kind == "every":
         return (last - first) // (trigger.seconds * SECOND) + 1
     zone = _zone_of(trigger)
@@ -152,7 +152,7 @@ def _day_of(at: int, zone: ZoneInfo) -> date:
 
 
 def _time_on(day: date, trigger: Trigger, zone: ZoneInfo) -> int:
-    """Return the time on ``day``. A time that the clock skips is later by the skipped hour; of a time that
-    comes twice, the first one counts."""
+    """Return the due time on ``day``. A time that the clock skips is moved past the skipped hour. If a time
+    occurs twice, the first one counts."""
     at = time.fromisoformat(trigger.at)
     return int(datetime.combine(day, at, zone).timestamp()) * SECOND

@@ -78,7 +78,7 @@ class Routines:
         return self.find(name)
 
     def run_now(self, call: CallContext, name: str) -> Routine:
-        """Ask for a run of ``name``. It begins when the service looks. Raise `UnknownRoutine`,
+        """Ask for a run of ``name``. The service starts it at its next check. Raise `UnknownRoutine`,
         `InvalidRoutine`, `JournalError`."""
         routine = self.find(name)
         if not routine.is_active(self._store.journal.now()):
@@ -89,15 +89,15 @@ class Routines:
         return self.find(name)
 
     def stop(self, call: CallContext, name: str, reason: StopReason = "person") -> Routine:
-        """Stop ``name``, and the run that is open. Nothing happens if it was stopped. Raise `UnknownRoutine`,
-        `JournalError`."""
+        """Stop the routine ``name`` and its open run. Nothing happens if it was already stopped. Raise
+        `UnknownRoutine`, `JournalError`."""
         routine = self.find(name)
         if routine.stopped is None:
             self._write(call.with_tool(STOP_ROUTINE), name, "", name, {"reason": reason})
         return self.find(name)
 
     def _check(self, name: str, prompt: str, plan: RoutinePlan) -> None:
-        """Raise `InvalidRoutine` if ``plan`` is no valid routine."""
+        """Raise `InvalidRoutine` if a value breaks a rule."""
         now, trigger = self._store.journal.now(), plan.trigger
         rules = {
             "routine_name": _NAME.fullmatch(name) is not None,
@@ -138,7 +138,7 @@ class Routines:
     def end(
         self, routine: Routine, run: RoutineRun, state: RunState, status: int = 0, seconds: float = 0.0
     ) -> RunEnd:
-        """Record how ``run`` has ended, and what it used. Raise `JournalError`."""
+        """Record the end and the usage of ``run``. Raise `JournalError`."""
         sessions, used = self.measure(run)
         seen = self.read_state(routine.plan)
         end = RunEnd(state, status, round(seconds, 3), used.cost, used.tokens, used.unpriced, sessions, seen)
@@ -157,14 +157,14 @@ class Routines:
         return self._store.commits.commit(note).row
 
     def measure(self, run: RoutineRun) -> tuple[tuple[str, ...], Used]:
-        """Return the sessions that began in the run's folder since its begin, and what they used. Raise
+        """Return the sessions that began in the run's folder since the run began, and their usage. Raise
         `JournalError`."""
         heads = [each for each in self._store.journal.heads(_SESSIONS) if self._is_of(each, run)]
         return tuple(each.path for each in heads[:_MAX_SESSIONS]), used_in(heads)
 
     def _is_of(self, head: Row, run: RoutineRun) -> bool:
-        """Return whether the session with the newest step ``head`` belongs to ``run``: it began since then in
-        the run's folder, or for a task."""
+        """Return whether the session with the newest step ``head`` belongs to ``run``: it began after the
+        run, in the run's folder or for a task."""
         if head.seq < run.begun.seq:
             return False
         first = self._store.journal.version(_SESSIONS, head.path, 1)
@@ -177,14 +177,14 @@ class Routines:
         return f"{os.path.realpath(place)}/".startswith(f"{os.path.realpath(run.begin.folder)}/")
 
     def read_state(self, plan: RoutinePlan) -> str:
-        """Return the state of what the plan's trigger observes: a checksum of the file, or the commit of the
-        ref. Empty if there is none, or it cannot be read."""
+        """Return the state of the file or ref that the plan's trigger watches: the file's checksum, or the
+        ref's commit. Empty for other triggers, and if the file or ref cannot be read."""
         return read_state(plan.trigger, plan.folder)
 
     # -- reading
 
     def list(self) -> list[Routine]:
-        """Return all routines by name, also those that have ended. Raise `JournalError`."""
+        """Return all routines by name, including ended ones. Raise `JournalError`."""
         return [*self._read_all()]
 
     def find(self, name: str) -> Routine:
@@ -202,9 +202,8 @@ class Routines:
                 yield routine
 
     def _read(self, path: str) -> Routine | None:
-        """Return the routine at ``path``: its newest addition that counts, and what followed.
-
-        None if there is none.
+        """Return the routine at ``path``, from its newest addition that counts and the later rows. None if no
+        addition counts.
         """
         journal = self._store.journal
         versions = [row for row in journal.history(ZONE, path) if self._people.counts(row)]
@@ -244,7 +243,7 @@ class Routines:
 
 
 def read_state(trigger: Trigger, folder: str) -> str:
-    """Return the state of what ``trigger`` observes. See `Routines.read_state`."""
+    """Return the state of the file or ref that ``trigger`` watches. See `Routines.read_state`."""
     if trigger.kind == "ref":
         try:
             words = ("rev-parse", "--verify", "--quiet", "--end-of-options", trigger.target)

@@ -23,7 +23,7 @@ _MAX_PARTS: Final = 8
 _LONGEST: Final = timedelta(days=8)
 """The longest wait. The longest known limit lasts a week."""
 _STALE: Final = timedelta(hours=1)
-"""How long ago a time of day counts as past. Later, it is the time on the next day."""
+"""How long a time of day counts as past. After that, it means the next day."""
 
 _LIMIT: Final = re.compile(
     r"rate[ _-]?limit"

@@ -210,11 +210,11 @@ def is_leave(row: Row) -> bool:
 
 
 FORK_SESSION: Final = "fork_session"
-"""The tool of a person's note that a client goes on with a copy of the session. See `fork_detail`."""
+"""The tool of a person's note that a client continues a copy of the session. See `fork_detail`."""
 
 
 def fork_detail(agent: str, tree: str, row: int) -> dict[str, Json]:
-    """Return the detail of the note that ``agent`` goes on with a copy of a session.
+    """Return the detail of the note that ``agent`` continues a copy of a session.
 
     - ``tree``: the id of its working tree
     - ``row``: the newest row of the session that was copied

@@ -359,7 +359,7 @@ class SessionRecords:
 
     def handed_over_until(self, place: str) -> int:
         """Return the number of the row up to which the messages to ``place`` were handed over to a model; 0
-        if there is none. ``place``: an agent's id or a session's path. Raises `JournalError`."""
+        if there is none. ``place``: an agent's id or a session's path. Raise `JournalError`."""
         agent, _ = split_session(place)
         if place == agent:
             known = heard_until(self.newest_step(agent))

@@ -78,7 +78,7 @@ class FolderScan(NamedTuple):
 def normalize_task_path(path: str) -> str:
     """Return ``path`` without a leading ``./``.
 
-    Raises `PathTraversalBlocked` if it contains ``..`` or starts like an absolute path (TASKS-P1), and
+    Raise `PathTraversalBlocked` if it contains ``..`` or starts like an absolute path (TASKS-P1), and
     `InvalidPath` if it breaks another rule for paths.
     """
     if ".." in path:
@@ -177,7 +177,7 @@ class TaskFolder:
     def read_bytes(self, path: str, limit: int | None = None) -> bytes | None:
         """Return the bytes of the file at ``path``, at most ``limit`` + 1; None if there is no file.
 
-        Raises `PathTraversalBlocked` at a symlink, `NotText` if it is not a regular file, and `FolderDenied`.
+        Raise `PathTraversalBlocked` at a symlink, `NotText` if it is not a regular file, and `FolderDenied`.
         """
         parts = _parts(path)
         try:
@@ -193,18 +193,18 @@ class TaskFolder:
     def inspect(self, parts: Parts) -> Inspected | None:
         """Return the regular file at ``parts``, None if there is none.
 
-        Its content is read only if it is at most 10 MB and not sparse. Raises `FolderDenied`.
+        Its content is read only if it is at most 10 MB and not sparse. Raise `FolderDenied`.
         """
         with self._access_errors("/".join(parts)):
             return self._folder.inspect(parts, MAX_TEXT_BYTES)
 
     def stamp(self, parts: Parts) -> FileStamp | None:
-        """Return the stamp of the regular file at ``parts``, None if there is none. Raises `FolderDenied`."""
+        """Return the stamp of the regular file at ``parts``, None if there is none. Raise `FolderDenied`."""
         with self._access_errors("/".join(parts)):
             return self._folder.stamp(parts)
 
     def read(self, path: str) -> str:
-        """Return the text of a file. Raises `NotFound`, `NotText`, `TooLarge`, and the errors of
+        """Return the text of a file. Raise `NotFound`, `NotText`, `TooLarge`, and the errors of
         `read_bytes`."""
         data = self.read_bytes(path, MAX_TEXT_BYTES)
         if data is None:
@@ -214,7 +214,7 @@ class TaskFolder:
     def write(self, path: str, data: bytes, *, executable: bool = False) -> None:
         """Replace the file at ``path`` by ``data`` atomically, and create missing folders.
 
-        ``executable``: everyone who can read the file can execute it. Raises the errors of `read_bytes`.
+        ``executable``: everyone who can read the file can execute it. Raise the errors of `read_bytes`.
         """
         parts = _parts(path)
         try:
@@ -225,7 +225,7 @@ class TaskFolder:
             raise NotText(rule="not_a_file") from error
 
     def remove(self, path: str) -> None:
-        """Remove the file at ``path``, if there is one. Raises `PathTraversalBlocked`, `FolderDenied`."""
+        """Remove the file at ``path``, if there is one. Raise `PathTraversalBlocked`, `FolderDenied`."""
         parts = _parts(path)
         self._check_symlinks(path, parts)
         with self._access_errors(path):
@@ -243,7 +243,7 @@ class TaskFolder:
             self._folder.write(parts, data, executable=executable)
 
     def entries(self, path: str = ".") -> list[Found]:
-        """Return the entries of the folder at ``path``. Raises `NotFound`, `PathTraversalBlocked`."""
+        """Return the entries of the folder at ``path``. Raise `NotFound`, `PathTraversalBlocked`."""
         parts = () if path in (".", "", "./") else _parts(path)
         with self._access_errors(path):
             found = self._folder.entries(parts)
@@ -253,7 +253,7 @@ class TaskFolder:
         return [each for each in found if parts or each.name != CONTROL_FOLDER]
 
     def summary(self, max_entries: int) -> FolderSummary:
-        """Count up to ``max_entries`` files and folders. Raises `FolderDenied` if a folder cannot be read."""
+        """Count up to ``max_entries`` files and folders. Raise `FolderDenied` if a folder cannot be read."""
         files = folders = size = 0
         changed = self._folder.modified()
         unreadable: list[Parts] = []
@@ -384,7 +384,7 @@ def _set_aside(root: int, parts: Parts) -> None:
 
 
 def _remove_scratch(root: int) -> None:
-    """Remove the scratch folder beneath ``root``, a descriptor. Raises OSError if it is not empty."""
+    """Remove the scratch folder beneath ``root``, a descriptor. Raise OSError if it is not empty."""
     control = open_beneath(root, _SCRATCH[:1], os.O_RDONLY | os.O_DIRECTORY)
     try:
         scratch = open_beneath(root, _SCRATCH, os.O_RDONLY | os.O_DIRECTORY)

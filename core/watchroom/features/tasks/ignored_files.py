@@ -71,7 +71,7 @@ def list_ignored(folder: str, nested: Iterable[Parts] = ()) -> IgnoredFiles:
       itself.
     - ``nested``: folders beneath it with their own ``.git``, in which their own rules apply.
 
-    Raises `IgnoredFilesUnknown` if git is missing, fails, or takes more than 30 seconds.
+    Raise `IgnoredFilesUnknown` if git is missing, fails, or takes more than 30 seconds.
     """
     deadline = time.monotonic() + _SECONDS
     files: set[Parts] = set()
@@ -98,7 +98,7 @@ def list_ignored(folder: str, nested: Iterable[Parts] = ()) -> IgnoredFiles:
 
 
 def is_ignored(folder: str, parts: Parts) -> bool:
-    """Return whether git ignores the file at ``parts`` beneath ``folder``. The file need not exist. Raises
+    """Return whether git ignores the file at ``parts`` beneath ``folder``. The file need not exist. Raise
     the errors of `list_ignored`."""
     deadline = time.monotonic() + _SECONDS
     repository, asked = _enclosing(folder, deadline), parts
@@ -116,7 +116,7 @@ def is_ignored(folder: str, parts: Parts) -> bool:
 def ignored_among(git: str, paths: Sequence[str]) -> frozenset[str]:
     """Return the ``paths`` that git ignores in the work tree of the repository ``git``.
 
-    ``git``: the path of a ``.git``. A bare repository ignores nothing. Raises the errors of `list_ignored`.
+    ``git``: the path of a ``.git``. A bare repository ignores nothing. Raise the errors of `list_ignored`.
     """
     if os.path.basename(git) != GIT_FOLDER or not paths:
         return frozenset()
@@ -199,7 +199,7 @@ def _ask(
     - ``given``: its standard input.
     - ``accepted``: the expected exit codes.
 
-    Raises `IgnoredFilesUnknown` if git cannot be run, ends with another exit code, prints more than 128 MiB,
+    Raise `IgnoredFilesUnknown` if git cannot be run, ends with another exit code, prints more than 128 MiB,
     or exceeds the deadline.
     """
     settings = [part for setting in SAFE_SETTINGS for part in ("-c", setting)]

@@ -137,7 +137,7 @@ def canonical(fields: dict[str, Any]) -> str:
 
 
 def digest(detail: dict[str, Any]) -> str:
-    """Return the signed digest of a row's detail."""
+    """Return the digest of a row's detail that a signature covers."""
     kept = {name: value for name, value in detail.items() if name not in UNSIGNED}
     return sha256(canonical(kept).encode()).hex()
 

@@ -72,7 +72,7 @@ class Cursor:
 
     @contextmanager
     def hold_again(self) -> Iterator[None]:
-        """Hold the cursor after `hold` timed out. Not re-entrant. Raises `WorkspaceLocked` after 50 ms if
+        """Hold the cursor after `hold` timed out. Not re-entrant. Raise `WorkspaceLocked` after 50 ms if
         another process still holds it."""
         try:
             with self.hold(seconds=_LOOK_SECONDS):

@@ -96,13 +96,13 @@ class DerivedFiles:
             self._cursor.move(min(seq, self._cursor.seq or 0))
 
     def catch_up(self) -> None:
-        """Write the files of all rows so far. Raises `WorkspaceLocked`, `JournalError`."""
+        """Write the files of all rows so far. Raise `WorkspaceLocked`, `JournalError`."""
         with self.settled():
             pass
 
     def catch_up_if_free(self) -> bool:
         """Write the files of all rows so far, unless another thread or process is writing derived files.
-        Return whether it wrote them. Raises `JournalError`."""
+        Return whether it wrote them. Raise `JournalError`."""
         with self._cursor.hold_if_free() as is_held:
             if is_held:
                 self._catch_up()
@@ -111,7 +111,7 @@ class DerivedFiles:
     @contextmanager
     def settled(self) -> Iterator[int]:
         """Write the files of all rows so far, then keep others from writing derived files. Yield the number
-        of the last of these rows. Raises `WorkspaceLocked`, `JournalError`."""
+        of the last of these rows. Raise `WorkspaceLocked`, `JournalError`."""
         with self._cursor.hold():
             yield self._catch_up()
 
@@ -130,7 +130,7 @@ class DerivedFiles:
 
     def rewrite(self, zone: Zone, path: str, head: Row) -> None:
         """Write the derived files of ``path`` in ``zone`` that differ from the journal. ``head``: its current
-        version. Raises OSError, `WorkspaceLocked`."""
+        version. Raise OSError, `WorkspaceLocked`."""
         with self._cursor.hold():
             for file in files_of(self._journal, head):
                 if file.parts != place(zone, path):
@@ -177,7 +177,7 @@ class DerivedFiles:
     def _contents(self, versions: Sequence[Row]) -> Mapping[int, bytes | None]:
         """Return the contents of ``versions``, all of one path, by the number of their row.
 
-        A lost content is None. One query is enough if no content is damaged. Raises `JournalError`.
+        A lost content is None. One query is enough if no content is damaged. Raise `JournalError`.
         """
         first, last = versions[0], versions[-1]
         if first is not last:

@@ -134,7 +134,7 @@ class FileWatcher:
         yield from self._library_changes(run.stopping)
 
     def _tree_changes(self, run: _Run, hints: _Hints) -> Iterator[TreeChanges]:
-        """Yield the changes that the platform reports. Raises OSError if it has no watches left."""
+        """Yield the changes that the platform reports. Raise OSError if it has no watches left."""
         while not run.stopping.is_set():
             watch = self._platform.watch_tree(self._folders, self._files)
             if watch is None:

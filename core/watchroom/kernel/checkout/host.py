@@ -46,7 +46,7 @@ class CheckoutHost:
 
     @property
     def id(self) -> str:
-        """This checkout's id, created on first use; empty if the journal is not shared. Raises OSError."""
+        """This checkout's id, created on first use; empty if the journal is not shared. Raise OSError."""
         if not self._id and self._journal.is_shared:
             self._id = self._read_id() or self._make_id()
         return self._id
@@ -72,7 +72,7 @@ class CheckoutHost:
         return platform.node()
 
     def find(self) -> HostInfo | None:
-        """The host, None if none was set. Raises `JournalError`.
+        """The host, None if none was set. Raise `JournalError`.
 
         If the host's id is damaged, no checkout is the host until a new host is set.
         """

@@ -36,7 +36,7 @@ class Keeper:
         self._is_closed = False
 
     def claim(self) -> bool:
-        """Keep the workspace until `close`. Return False if another process keeps it. Raises
+        """Keep the workspace until `close`. Return False if another process keeps it. Raise
         `LocksUnsupported`, OSError."""
         with self._guard:
             if not self._is_held and not self._is_closed:
@@ -49,7 +49,7 @@ class Keeper:
             return self._is_held
 
     def is_elsewhere(self) -> bool:
-        """Return whether another process keeps the workspace. Raises `LocksUnsupported`, OSError."""
+        """Return whether another process keeps the workspace. Raise `LocksUnsupported`, OSError."""
         with self._guard:
             if self._is_held or self._is_closed or not os.path.exists(self._path):
                 return False

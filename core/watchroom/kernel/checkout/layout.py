@@ -41,7 +41,7 @@ WATCHED_FOLDERS: Final[tuple[Parts, ...]] = (
 
 
 def place(zone: Zone, path: str) -> Parts:
-    """The place of the file of ``path`` in ``zone``, by its parts. Raises KeyError for a zone without
+    """The place of the file of ``path`` in ``zone``, by its parts. Raise KeyError for a zone without
     files."""
     spec = ZONES[zone]
     if spec.suffix:

@@ -26,7 +26,7 @@ def find_journal(root: str | os.PathLike[str]) -> str | None:
     """Return the address of the journal of the workspace at ``root``: the path of a file, or the address of a
     database (``postgresql://…``). None if there is no workspace.
 
-    Raises `JournalError` if the address is invalid, or if the control folder is or contains a symbolic link.
+    Raise `JournalError` if the address is invalid, or if the control folder is or contains a symbolic link.
     In a copied folder, a link could lead to reads and writes of other files.
     """
     control = os.path.join(root, CONTROL)
@@ -64,7 +64,7 @@ def is_workspace(root: str | os.PathLike[str]) -> bool:
 
 
 def keep_journal_address(root: str | os.PathLike[str], address: str) -> None:
-    """Record in the folder ``root`` the ``address`` of the database with its journal. Raises OSError.
+    """Record in the folder ``root`` the ``address`` of the database with its journal. Raise OSError.
 
     Only the owner can read the file, because it may contain a password.
     """

@@ -132,7 +132,7 @@ class Materializer:
             self._closing = stack.pop_all()
 
     def make_folders(self, agents: Iterable[str]) -> None:
-        """Create the folders of all zones, and one for each of ``agents``. Raises OSError."""
+        """Create the folders of all zones, and one for each of ``agents``. Raise OSError."""
         versions = [ZONES[zone].versions for zone in VERSIONED]
         for parts in (*ROOTS.values(), *versions, *CHECKPOINTS.values()):
             self.folder.make(parts)
@@ -140,16 +140,16 @@ class Materializer:
             self.folder.make((*ROOTS["private"], agent))
 
     def current(self, zone: Zone, path: str) -> bytes | None:
-        """The bytes of the file of ``path`` in ``zone`` on disk, None if there is none. Raises `NotAFile`,
+        """The bytes of the file of ``path`` in ``zone`` on disk, None if there is none. Raise `NotAFile`,
         OSError."""
         return self.folder.read(place(zone, path))
 
     def is_executable(self, zone: Zone, path: str) -> bool | None:
-        """Whether the file of ``path`` in ``zone`` is executable; None without a file. Raises OSError."""
+        """Whether the file of ``path`` in ``zone`` is executable; None without a file. Raise OSError."""
         return self.folder.is_executable(place(zone, path))
 
     def is_blocked(self, zone: Zone, path: str) -> bool:
-        """Whether something other than a folder is above the file of ``path`` in ``zone``. Raises OSError,
+        """Whether something other than a folder is above the file of ``path`` in ``zone``. Raise OSError,
         and `NotAFile` if something other than a file is at its place."""
         return self.folder.is_blocked(place(zone, path))
 
@@ -161,7 +161,7 @@ class Materializer:
         return None if other is None else "/".join(other)
 
     def begin(self) -> bool:
-        """Update all files to the state of the journal when a workspace is opened. Raises `WorkspaceLocked`,
+        """Update all files to the state of the journal when a workspace is opened. Raise `WorkspaceLocked`,
         `JournalError`.
 
         Return whether the machine was restarted since they were written. Then unsynced files may be lost.
@@ -178,7 +178,7 @@ class Materializer:
         return has_restarted
 
     def catch_up(self) -> None:
-        """Write the files of all rows so far, including rows of other machines, and the derived files. Raises
+        """Write the files of all rows so far, including rows of other machines, and the derived files. Raise
         `WorkspaceLocked`, `JournalError`."""
         last = self._journal.last_seq()
         if last > (self._cursor.seq or 0):
@@ -250,7 +250,7 @@ class Materializer:
     @contextmanager
     def settled(self) -> Iterator[int]:
         """Write the files of all rows so far, then keep others from writing files. Yield the number of the
-        last of these rows. Not re-entrant. Raises `WorkspaceLocked`, `JournalError`."""
+        last of these rows. Not re-entrant. Raise `WorkspaceLocked`, `JournalError`."""
         with self._cursor.hold():
             last = self._journal.last_seq()
             self._catch_up(last)
@@ -260,7 +260,7 @@ class Materializer:
         """Write the current version of ``path`` in ``zone`` again, with its derived files, within `settled`.
 
         Damaged content in the journal does not replace a file, and a row that breaks the rules of its zone is
-        not written. If ``current`` is false, only the derived files are written. Raises OSError,
+        not written. If ``current`` is false, only the derived files are written. Raise OSError,
         `WorkspaceLocked`.
         """
         head = self._journal.head(zone, path)
@@ -382,7 +382,7 @@ class Materializer:
         return self._journal.version(row.zone, row.path, (row.version or 0) - 1)
 
     def _replace(self, change: _Change) -> None:
-        """Write the content of the newest row. Raises OSError.
+        """Write the content of the newest row. Raise OSError.
 
         An external edit of the file is first recorded as a row, so that a crash of this process cannot lose
         it.

@@ -188,7 +188,7 @@ class Reconciler:
         """Return the edit that is on disk instead of the journal's version of ``path`` in ``zone``. It is
         recorded if necessary. None if the file equals the journal's version.
 
-        Raises `NotText` or `TooLarge` if the file is not a text, `DiskFailed` if it cannot be read.
+        Raise `NotText` or `TooLarge` if the file is not a text, `DiskFailed` if it cannot be read.
         """
         if find_edit_flaw(zone, path) is not None:
             return None

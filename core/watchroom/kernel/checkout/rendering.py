@@ -25,7 +25,7 @@ from watchroom.platform.disk import Parts
 def verified_content(journal: Journal, row: Row) -> bytes | None:
     """The content of ``row`` from ``journal`` in UTF-8. None if it is lost or differs from its checksum.
 
-    Raises `JournalUnreachable`, because the content may not be lost.
+    Raise `JournalUnreachable`, because the content may not be lost.
     """
     try:
         content = journal.content(row.seq)

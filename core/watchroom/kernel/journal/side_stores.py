@@ -94,8 +94,8 @@ class BlobStore(Protocol):
     """The bytes of binary files, by SHA-256, so that a revert can restore them."""
 
     def keep(self, blobs: Sequence[bytes]) -> None:
-        """Store ``blobs``, at most 10 MB each, as the newest, and remove the oldest (see `MAX_BLOB_BYTES`).
-        Raise `JournalError`."""
+        """Store ``blobs``, at most 10 MB each. Remove the oldest blobs above `MAX_BLOB_BYTES`. Raise
+        `JournalError`."""
         ...
 
     def find(self, checksum: str) -> bytes | None:

@@ -77,9 +77,11 @@ def find_row_flaw(row: Row) -> str | None:
 
 
 def find_edit_flaw(zone: str, path: str) -> str | None:
-    """Return the rule that forbids touching an external edit at ``path`` in ``zone``, None if there is none.
+    """Return the rule that an external edit at ``path`` in ``zone`` breaks, None if it breaks none. Such
+    edits are ignored.
 
-    In the folder of handoffs, people may put files beside the deliveries.
+    In the folder of handoffs only the rules for paths apply, because people can put files beside the
+    deliveries.
     """
     return find_path_flaw(path) if zone in DELIVERED else find_flaw(zone, path)
 

@@ -50,34 +50,34 @@ class LaunchDescriptors:
         self._cleanups.append(callback)
 
     def add_inherited(self, fd: int) -> int:
-        """Let the new process inherit ``fd``. It is closed here after the start. Returns ``fd``."""
+        """Let the new process inherit ``fd``. It is closed here after the start. Return ``fd``."""
         self._inherited.append(fd)
         return fd
 
     def add_data(self, data: bytes) -> int:
-        """Let the new process inherit a file that contains ``data``. Returns its descriptor."""
+        """Let the new process inherit a file that contains ``data``. Return its descriptor."""
         fd = self.add_inherited(os.memfd_create("watchroom"))
         os.write(fd, data)
         os.lseek(fd, 0, os.SEEK_SET)
         return fd
 
     def add_own(self, fd: int) -> int:
-        """Close ``fd`` when the command has ended. Returns ``fd``."""
+        """Close ``fd`` when the command has ended. Return ``fd``."""
         self._own.append(fd)
         return fd
 
     def output_pipe(self) -> tuple[int, int]:
-        """Create a pipe from the new process. Returns our end and the inherited end."""
+        """Create a pipe from the new process. Return our end and the inherited end."""
         read, write = os.pipe()
         return self.add_own(read), self.add_inherited(write)
 
     def input_pipe(self) -> tuple[int, int]:
-        """Create a pipe to the new process. Returns our end and the inherited end."""
+        """Create a pipe to the new process. Return our end and the inherited end."""
         read, write = os.pipe()
         return self.add_own(write), self.add_inherited(read)
 
     def socket_pair(self) -> tuple[int, int]:
-        """Create a connected pair of sockets. Returns our end and the inherited end."""
+        """Create a connected pair of sockets. Return our end and the inherited end."""
         ours, theirs = socket.socketpair()
         return self.add_own(ours.detach()), self.add_inherited(theirs.detach())
 
@@ -159,7 +159,7 @@ class SandboxBackend(ABC):
 
     @abstractmethod
     def prepare(self, request: LaunchRequest) -> LaunchSpec:
-        """Return the start of the command of ``request``. Raises `FolderNotFound`, `FolderTooWide`,
+        """Return the start of the command of ``request``. Raise `FolderNotFound`, `FolderTooWide`,
         `CommandNotStarted`, OSError."""
 
     @abstractmethod
@@ -220,7 +220,7 @@ def python_prefix() -> str | None:
 def resolve_command_folder(folder: str) -> str:
     """Return the path of ``folder`` without symlinks.
 
-    Raises `FolderNotFound`, and `FolderTooWide` if it contains files that no command may touch.
+    Raise `FolderNotFound`, and `FolderTooWide` if it contains files that no command may touch.
     """
     path = os.path.realpath(folder)
     if not os.path.isdir(path):

@@ -77,7 +77,7 @@ class BubblewrapBackend(SandboxBackend):
     def detect(cls, cgroups: CgroupFactory) -> BubblewrapBackend | None:
         """Return the backend, None if bubblewrap is not installed.
 
-        The program may not work on this machine: see `SandboxProbe`. Raises OSError.
+        The program may not work on this machine: see `SandboxProbe`. Raise OSError.
         """
         bwrap = shutil.which("bwrap")
         if bwrap is None:
@@ -86,7 +86,7 @@ class BubblewrapBackend(SandboxBackend):
         return cls(bwrap, (done.output + done.errors).decode(errors="replace"), cgroups)
 
     def prepare(self, request: LaunchRequest) -> LaunchSpec:
-        """Return the start of the command of ``request``. Raises the errors of `SandboxBackend.prepare`."""
+        """Return the start of the command of ``request``. Raise the errors of `SandboxBackend.prepare`."""
         limits, network, descriptors = request.limits, request.network, request.descriptors
         path = resolve_command_folder(request.folder)
         status, status_write = descriptors.output_pipe()
@@ -179,7 +179,7 @@ class BubblewrapBackend(SandboxBackend):
 
 
 def _lock_git_folder(folder: int) -> int | None:
-    """Open the ``.git`` folder, and lock it. Create it if it is missing. Returns its descriptor.
+    """Open the ``.git`` folder, and lock it. Create it if it is missing. Return its descriptor.
 
     None if a symlink or a file is at its path, or if it cannot be created.
     """

@@ -52,7 +52,7 @@ def run_contained(
 
     ``max_tail``: how many bytes of the output are kept. The rest is read and dropped.
 
-    Raises OSError.
+    Raise OSError.
     """
     tail = bytearray()
 

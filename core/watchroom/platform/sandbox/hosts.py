@@ -22,7 +22,7 @@ def is_allowed(host: str, patterns: Sequence[str]) -> bool:
 
 
 def normalize_host(name: str) -> str:
-    """Return ``name`` in lower case and without a final dot. Raises ValueError if it is not a host name."""
+    """Return ``name`` in lower case and without a final dot. Raise ValueError if it is not a host name."""
     host = name.lower().removesuffix(".")
     if host.startswith("*") or not is_pattern(host):
         raise ValueError(name)

@@ -97,7 +97,7 @@ class LandlockBackend(SupervisedBackend):
     def detect(cls, cgroups: CgroupFactory) -> LandlockBackend | None:
         """Return the backend, None if this kernel has no Landlock or has disabled it.
 
-        Raises `CommandNotStarted` if the kernel lacks a required feature.
+        Raise `CommandNotStarted` if the kernel lacks a required feature.
         """
         if sys.platform != "linux":
             return None
@@ -111,7 +111,7 @@ class LandlockBackend(SupervisedBackend):
         return cls(cgroups)
 
     def prepare(self, request: LaunchRequest) -> LaunchSpec:
-        """Return the start of the command of ``request``. Raises the errors of `SandboxBackend.prepare`."""
+        """Return the start of the command of ``request``. Raise the errors of `SandboxBackend.prepare`."""
         descriptors = request.descriptors
         path = resolve_command_folder(request.folder)
         temporary = create_temporary_folder(descriptors)
@@ -176,7 +176,7 @@ def _rights(folder: int, protected: Sequence[Parts]) -> Iterator[tuple[Parts, in
 
 
 def _ruleset(network: bool) -> int:
-    """Create rules that allow no access. Returns their descriptor."""
+    """Create rules that allow no access. Return their descriptor."""
     fields = struct.pack("=QQQ", _ALL, 0 if network else _NETWORK, _SCOPES)
     return _syscall(_CREATE, fields, len(fields), 0)
 

@@ -46,7 +46,7 @@ class ResourceLimits(NamedTuple):
 
 
 def limit_process(pid: int, limits: ResourceLimits, *, in_cgroup: bool, counts_own_processes: bool) -> None:
-    """Set the resource limits of a process. Its child processes inherit them. Raises OSError.
+    """Set the resource limits of a process. Its child processes inherit them. Raise OSError.
 
     - ``pid``: the first process of a command.
     - ``limits``: the limits of the whole command.
@@ -132,7 +132,7 @@ class Cgroup:
 
     @classmethod
     def create(cls, parents: tuple[CgroupParent, ...], limits: ResourceLimits) -> Cgroup:
-        """Create a group with ``limits`` beneath ``parents``. Raises OSError."""
+        """Create a group with ``limits`` beneath ``parents``. Raise OSError."""
         group = cls(())
         name = f"{_PREFIX}{os.getpid()}-{secrets.token_hex(6)}"
         try:
@@ -164,7 +164,7 @@ class Cgroup:
                     os.kill(pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """Kill all processes of the group, and remove it. Raises OSError after 2 seconds."""
+        """Kill all processes of the group, and remove it. Raise OSError after 2 seconds."""
         until = time.monotonic() + _REMOVAL_SECONDS
         while self._paths:
             try:
@@ -199,7 +199,7 @@ class CgroupFactory(NamedTuple):
         return cls()
 
     def create(self, limits: ResourceLimits) -> Cgroup | None:
-        """Create a group with ``limits``; None if groups cannot be created here. Raises OSError."""
+        """Create a group with ``limits``; None if groups cannot be created here. Raise OSError."""
         return Cgroup.create(self.parents, limits) if self.parents else None
 
 

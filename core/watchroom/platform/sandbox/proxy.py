@@ -54,7 +54,7 @@ class _ProxyRequest(NamedTuple):
 
 
 async def connect_public(host: str, port: int) -> Streams:
-    """Connect to a public address of ``host``. Raises `RequestRefused` if it has none, OSError."""
+    """Connect to a public address of ``host``. Raise `RequestRefused` if it has none, OSError."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     public = [str(address[4][0]) for address in found if _is_public(str(address[4][0]))]
     if not public:
@@ -164,7 +164,7 @@ class Proxy:
 
 
 def _parse_request(head: bytes) -> _ProxyRequest:
-    """Parse the header of a request. Raises ValueError if it is invalid."""
+    """Parse the header of a request. Raise ValueError if it is invalid."""
     first, *fields = head.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
     method, target, version = first.split(" ")
     if method == "CONNECT":

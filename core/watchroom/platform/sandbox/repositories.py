@@ -113,7 +113,7 @@ def protected_paths(folder: int, path: str) -> list[Parts]:
 def list_entries(folder: int, parts: Parts) -> dict[str, bool]:
     """Return the names in the folder ``parts`` beneath ``folder``, and whether each is a symlink.
 
-    ``folder`` is a descriptor. Returns an empty result if the folder was removed or cannot be read.
+    ``folder`` is a descriptor. Return an empty result if the folder was removed or cannot be read.
     """
     try:
         opened = open_beneath(folder, parts, _FOLDER)
@@ -129,10 +129,10 @@ def list_entries(folder: int, parts: Parts) -> dict[str, bool]:
 
 
 def open_beneath(folder: int, parts: Sequence[str], flags: int) -> int:
-    """Open ``parts`` beneath ``folder``, a descriptor, with ``flags``. Returns the new descriptor.
+    """Open ``parts`` beneath ``folder``, a descriptor, with ``flags``. Return the new descriptor.
 
     No step follows a symlink, because another command can create a symlink at any moment. With O_PATH, the
-    last part can be a symlink; the symlink itself is opened. Raises NotADirectoryError at a symlink, and
+    last part can be a symlink; the symlink itself is opened. Raise NotADirectoryError at a symlink, and
     OSError.
     """
     at = os.open(".", (_O_STEP if parts else flags) | os.O_DIRECTORY, dir_fd=folder)
@@ -216,7 +216,7 @@ def _quarantine(folder: int, repositories: Sequence[Repository], to: str) -> lis
     """Move ``repositories`` beneath ``folder``, a descriptor, into the folder ``to``.
 
     They are renamed, so that git no longer recognizes them. If ``to`` is on another file system, they stay in
-    their folder under a new name. Returns the paths of the repositories that still existed, in order. Raises
+    their folder under a new name. Return the paths of the repositories that still existed, in order. Raise
     OSError.
     """
     os.makedirs(to, mode=0o700, exist_ok=True)
@@ -252,7 +252,7 @@ def quarantine_new_repositories(
     - ``known``: the identities of the existing repositories.
     - ``protects_git``: whether a ``.git`` at the top stays, because no command can have created it.
 
-    Returns the paths of the moved repositories. Raises OSError.
+    Return the paths of the moved repositories. Raise OSError.
     """
     with open_folder(path) as folder:
         if folder is None:
@@ -264,7 +264,7 @@ def quarantine_new_repositories(
 
 
 def _is_removed_empty(above: int, name: str) -> bool:
-    """Remove ``name`` if it is an empty folder, and therefore not a repository. Returns whether it was
+    """Remove ``name`` if it is an empty folder, and therefore not a repository. Return whether it was
     removed."""
     try:
         os.rmdir(name, dir_fd=above)
@@ -319,7 +319,7 @@ def find_repositories_at(path: str) -> list[Repository]:
 
 @contextlib.contextmanager
 def open_folder(path: str) -> Iterator[int | None]:
-    """Yield a descriptor of the folder ``path``, None if it does not exist. Raises OSError."""
+    """Yield a descriptor of the folder ``path``, None if it does not exist. Raise OSError."""
     try:
         folder = os.open(path, _O_STEP | os.O_DIRECTORY | os.O_NOFOLLOW)
     except (FileNotFoundError, NotADirectoryError):

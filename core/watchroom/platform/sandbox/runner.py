@@ -86,7 +86,7 @@ def run_command(
       ended, and the exception is raised here.
     - ``stop``: ends the command when set.
 
-    Raises `InvalidCommand`, `CommandNotStarted`, `FolderNotFound`, `FolderTooWide`.
+    Raise `InvalidCommand`, `CommandNotStarted`, `FolderNotFound`, `FolderTooWide`.
     """
     begin = time.monotonic()
     if "\0" in command or not validation.is_unicode(command):
@@ -138,7 +138,7 @@ def run_command(
 
 
 def _answer_start(fd: int) -> bool:
-    """Let the command start. It asks once on the socket ``fd``. Returns False, because no more data will
+    """Let the command start. It asks once on the socket ``fd``. Return False, because no more data will
     arrive."""
     # If the command was killed before the answer, `_ProcessTree` notices this.
     with contextlib.suppress(ConnectionError):
@@ -167,7 +167,7 @@ class _CapturedStream:
         self._texts: list[str] = []
 
     def read(self) -> bool:
-        """Read the available output. Returns False at the end of the stream."""
+        """Read the available output. Return False at the end of the stream."""
         try:
             data = os.read(self.fd, _READ_BYTES)
         except BlockingIOError:
@@ -227,7 +227,7 @@ class _ProcessTree:
     def begin(self, backend: SandboxBackend, spec: LaunchSpec, limits: ResourceLimits) -> bytes:
         """Set the limits of the first process, then let it start.
 
-        Returns the status so far. If it contains no process, the command does not start: the sandbox reports
+        Return the status so far. If it contains no process, the command does not start: the sandbox reports
         the reason later.
         """
         if spec.status_fd < 0:
@@ -294,7 +294,7 @@ class _ProcessTree:
                         deadline = time.monotonic() + _END_SECONDS
 
     def exit_code(self) -> int:
-        """Wait for the end. Returns the exit code in a shell's form."""
+        """Wait for the end. Return the exit code in a shell's form."""
         self._wait()
         code = self._process.returncode
         return 128 - code if code < 0 else code

@@ -67,7 +67,7 @@ class SeatbeltBackend(SandboxBackend):
         return cls(program, cgroups) if program else None
 
     def prepare(self, request: LaunchRequest) -> LaunchSpec:
-        """Return the start of the command of ``request``. Raises the errors of `SandboxBackend.prepare`."""
+        """Return the start of the command of ``request``. Raise the errors of `SandboxBackend.prepare`."""
         descriptors = request.descriptors
         path = resolve_command_folder(request.folder)
         temporary = create_temporary_folder(descriptors)

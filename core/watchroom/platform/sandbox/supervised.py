@@ -64,7 +64,7 @@ def create_temporary_folder(descriptors: LaunchDescriptors) -> str:
 
 
 def open_inherited_folder(path: str, descriptors: LaunchDescriptors) -> int:
-    """Open the folder ``path`` for the new process to inherit. Returns the descriptor. Raises OSError."""
+    """Open the folder ``path`` for the new process to inherit. Return the descriptor. Raise OSError."""
     return descriptors.add_inherited(os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW))
 
 
@@ -135,7 +135,7 @@ class UnsandboxedBackend(SupervisedBackend):
         super().__init__(cgroups, calls.call_numbers)
 
     def prepare(self, request: LaunchRequest) -> LaunchSpec:
-        """Return the start of the command of ``request``. Raises the errors of `SandboxBackend.prepare`."""
+        """Return the start of the command of ``request``. Raise the errors of `SandboxBackend.prepare`."""
         path = resolve_command_folder(request.folder)
         fd = open_inherited_folder(path, request.descriptors)
         temporary = create_temporary_folder(request.descriptors)

@@ -92,7 +92,7 @@ _NOT_STARTED: Final = 125
 
 
 def supervise(job: Job) -> int:
-    """Start the command of ``job`` on request, and end all of its processes. Returns the exit code."""
+    """Start the command of ``job`` on request, and end all of its processes. Return the exit code."""
     for fd in (job["status_fd"], job["start_fd"], job["rules"], job["folder"]):
         if fd >= 0:
             os.set_inheritable(fd, False)
@@ -129,7 +129,7 @@ def supervise(job: Job) -> int:
 
 
 def _wait_for_start(job: Job) -> bool:
-    """Wait for the start byte. Returns False if Watchroom has ended."""
+    """Wait for the start byte. Return False if Watchroom has ended."""
     try:
         os.write(job["status_fd"], b'"child-pid": %d ' % os.getpid())
         return bool(os.read(job["start_fd"], 1))
@@ -183,7 +183,7 @@ def _receive_listener(ours: _socket.socket) -> int:
 
 
 def _watch(job: Job, child: int, wakeup: int, listener: int) -> int | None:
-    """Handle system calls until the command has ended. Returns its exit code.
+    """Handle system calls until the command has ended. Return its exit code.
 
     None if it must be killed, or if Watchroom has ended.
     """
@@ -210,7 +210,7 @@ def _watch(job: Job, child: int, wakeup: int, listener: int) -> int | None:
 
 
 def _reap(child: int) -> int | None:
-    """Reap ended processes. Returns the exit code of ``child`` if it was among them."""
+    """Reap ended processes. Return the exit code of ``child`` if it was among them."""
     code = None
     try:
         while True:
@@ -312,7 +312,7 @@ def _make_change(
 
 
 def _open_target(pid: int, call: CallArguments, arguments: list[int]) -> int:
-    """Open the file to be changed by the call. Returns its descriptor."""
+    """Open the file to be changed by the call. Return its descriptor."""
     _, folder, path, _, flags = call
     given = arguments[flags] if flags >= 0 else 0
     base = _signed(arguments[folder]) if folder >= 0 else _AT_FDCWD
@@ -391,7 +391,7 @@ def _remove_quietly(folder: str) -> None:
 
 
 def remove_tree(path: str) -> None:
-    """Remove the folder ``path`` with its content, at any depth and with any modes. Raises OSError.
+    """Remove the folder ``path`` with its content, at any depth and with any modes. Raise OSError.
 
     No other process may write there. Nested folders are moved to the top before they are emptied, so that no
     path becomes too long and no recursion is needed.
@@ -465,7 +465,7 @@ def contain(seconds: float, command: list[str]) -> int:
 
 
 def main(job_fd: int) -> int:
-    """Run the `Job` in the open file ``job_fd``. Returns the exit code of its command."""
+    """Run the `Job` in the open file ``job_fd``. Return the exit code of its command."""
     with open(job_fd, "rb") as file:
         job: Job = marshal.load(file)  # noqa: S302  # written by `SupervisedBackend`
     return supervise(job)

@@ -56,7 +56,7 @@ class KeySigner:
 def create_key_file(path: str, passphrase: str, *, cost: int = COST) -> PublicKey:
     """Create a new key in a file at ``path`` that only its owner can read, and return the public key.
 
-    - ``path``: must not exist. Raises `KeyFileUnusable` if it does or cannot be written.
+    - ``path``: must not exist. Raise `KeyFileUnusable` if it does or cannot be written.
     - ``passphrase``: encrypts the key.
     - ``cost``: the cost n of scrypt.
     """
@@ -92,7 +92,7 @@ def read_public_key(path: str) -> PublicKey:
 def open_key_file(path: str, passphrase: str) -> KeySigner:
     """Decrypt the key file at ``path``, and return a signer.
 
-    Raises `KeyFileUnusable` and `WrongPassphrase`.
+    Raise `KeyFileUnusable` and `WrongPassphrase`.
     """
     fields = _read(path)
     salt, nonce, sealed = (base64.b64decode(fields[name]) for name in _ENCODED)

@@ -41,7 +41,7 @@ class SignerProcess:
     def unlock(cls, path: str, passphrase: str, *, idle_seconds: float = IDLE_SECONDS) -> Self:
         """Start a process that unlocks the key file at ``path``.
 
-        It locks the key after ``idle_seconds`` without a signature, default 15 minutes. Raises
+        It locks the key after ``idle_seconds`` without a signature, default 15 minutes. Raise
         `KeyFileUnusable`, `WrongPassphrase` and `SignerFailed`.
         """
         key = read_public_key(path)

@@ -73,8 +73,8 @@ class SessionPane:
         self._chosen, self._shown, self._wanted_step = path, None, step
 
     def leave_others(self, agent: str) -> None:
-        """Choose the newest session, unless a session of ``agent`` was chosen. Navigation to a session also
-        moves the cursor to its agent."""
+        """Show the newest session of ``agent``, unless a session of ``agent`` is already chosen. Navigation
+        to a session chooses it before the cursor moves to its agent."""
         if self._chosen is None or self._chosen.partition("/")[0] != agent:
             self.choose(None)
 

@@ -18,7 +18,7 @@ class BoardTextArea(SourceArea):
         """Requests to save the text."""
 
     class Left(Message):
-        """Requests to close the editor. Unsaved text is kept as a draft."""
+        """A request to close the editor. Unsaved text is kept as a draft."""
 
     def __init__(self, *, id: str) -> None:  # noqa: A002
         super().__init__(

@@ -45,7 +45,7 @@ class PluginScreen(BaseScreen):
 
     @work(group="table")
     async def read_table(self) -> None:
-        """Read the table until it is that of the shown moment. One call runs at a time."""
+        """Read the table, and again if the shown moment changed meanwhile. One call runs at a time."""
         app = self.dashboard
         title = sanitize(self._screen.title(app.language))
         while self._shown is not app.model:
@@ -61,7 +61,7 @@ class PluginScreen(BaseScreen):
 
 
 def draw_table(table: ScreenTable) -> list[Line]:
-    """Return the lines of ``table``: its columns side by side. Raise TypeError, ValueError if it is no
+    """Return the lines of ``table``: its columns side by side. Raise TypeError or ValueError if it is not a
     table."""
     columns, rows = ScreenTable(*table)
     cells = [[_cell(each) for each in row[:MAX_COLUMNS]] for row in (columns, *rows[:MAX_ROWS])]

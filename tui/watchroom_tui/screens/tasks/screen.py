@@ -375,7 +375,7 @@ class TasksScreen(BaseScreen):
         """Return the agent to act on, empty if it has ended.
 
         In the messages, return the sender of the message under the cursor, or its receiver if the sender is
-        no active agent. Elsewhere, return the agent under the cursor.
+        not an active agent. Elsewhere, return the agent under the cursor.
         """
         task, message = self.selected_task, self.messages.item
         if self.focused is self.messages and message is not None:

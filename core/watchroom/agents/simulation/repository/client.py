@@ -176,7 +176,7 @@ class SimulatedClient:
         await self._hook(END, reason="other")
 
     async def _ask(self, tool: str, arguments: Mapping[str, Json]) -> tuple[str, Mapping[str, Json]] | None:
-        """Ask whether a call can be made. Return its id and its arguments, None if it is refused. Raises
+        """Ask whether a call can be made. Return its id and its arguments, None if it is refused. Raise
         `Ended`."""
         call = next(self._calls)
         answer = await self._hook(BEFORE, tool_name=tool, tool_use_id=call, tool_input=arguments)

@@ -71,7 +71,7 @@ class RepositorySimulation:
         return tuple(self._errors)
 
     def start(self) -> None:
-        """Start the clients. Raises RuntimeError the second time."""
+        """Start the clients. Raise RuntimeError the second time."""
         if self._thread.ident is not None or self._stopped.is_set():
             raise RuntimeError("a simulation can be started only once")
         self._thread.start()

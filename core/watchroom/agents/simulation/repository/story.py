@@ -116,7 +116,7 @@ def load_story() -> Story:
 
 
 def make_repository(folder: str | os.PathLike[str]) -> None:
-    """Make the repository in the new or empty ``folder``. Raises OSError, `GitMissing`, `GitError`."""
+    """Make the repository in the new or empty ``folder``. Raise OSError, `GitMissing`, `GitError`."""
     root = Path(folder)
     root.mkdir(parents=True, exist_ok=True)
     run_git(["init", "--quiet", "--template=", "--initial-branch=main"], folder=str(root))

@@ -132,7 +132,7 @@ class AgentState(Frozen):
     metadata: FrozenObject = EMPTY_OBJECT
 
     def with_changes(self, **changes: object) -> Self:
-        """Return a copy with ``changes`` to its fields. The values are not validated. Raises TypeError for an
+        """Return a copy with ``changes`` to its fields. The values are not validated. Raise TypeError for an
         unknown field."""
         if not changes.keys() <= _FIELDS:
             raise TypeError(f"no field of a state: {', '.join(changes.keys() - _FIELDS)}")
@@ -221,7 +221,7 @@ def create_initial_state(
     - ``metadata``: kept unchanged
     - ``now``: the start time in nanoseconds since the epoch, default the current time of this machine
 
-    Raises pydantic's `ValidationError` if a message or the metadata has another shape.
+    Raise pydantic's `ValidationError` if a message or the metadata has another shape.
     """
     began = timestamp(time.time_ns() if now is None else now)
     return AgentState.model_validate(

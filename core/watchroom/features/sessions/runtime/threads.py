@@ -88,7 +88,7 @@ async def run_to_completion(
     """Return the result of ``function``, called with ``args`` and ``kwargs`` in a thread of ``pool`` (None:
     the event loop's default pool).
 
-    A call that has started is awaited even if the caller is cancelled, so a write is completed. Raises
+    A call that has started is awaited even if the caller is cancelled, so a write is completed. Raise
     `JournalError` if the pool was shut down.
     """
     if pool is INLINE:

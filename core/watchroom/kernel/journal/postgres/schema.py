@@ -15,7 +15,7 @@ from watchroom.errors import JournalTooNew
 
 SCHEMA: Final = "watchroom"
 _LOCK: Final = 0x77_61_74_63_68
-"""The advisory lock of a process that migrates."""
+"""The id of the advisory lock that is held during a migration."""
 
 
 def steps() -> list[str]:
