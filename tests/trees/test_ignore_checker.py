@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import psutil
 import pytest
+from effort import seeds
 from trees.git_repository import Repository
 from watchroom.features.trees.git import GitTree
 from watchroom.features.trees.ignore_checker import IgnoreChecker
@@ -82,6 +84,28 @@ def test_one_process_answers_until_it_is_closed(checker: IgnoreChecker) -> None:
     assert children() == []
     assert checker.ignored_among(["d.log"]) == {"d.log"}
     assert children() == []
+
+
+@pytest.mark.parametrize("seed", seeds(3, 200))
+def test_random_patterns_give_the_answers_of_git(
+    repository: Repository, tree: GitTree, checker: IgnoreChecker, seed: int
+) -> None:
+    chance = Random(seed)
+    words, names = (
+        ("a", "b", "a b", "ü", "*", "?", "**", "[ab]", "!", "#"),
+        ("a", "b", "a b", "ü", "deep", "!", "#"),
+    )
+    for _ in range(10):
+        lines = [
+            chance.choice(("", "!", "/")) + "/".join(chance.choices(words, k=chance.randint(1, 3)))
+            for _ in range(chance.randint(0, 4))
+        ]
+        place = chance.choice(("", "deep/", "deep/a/", "b/")) + ".gitignore"
+        repository.write(place, "\n".join([*lines, ""]))
+        checker.restart()
+        drawn = {"/".join(chance.choices(names, k=chance.randint(1, 4))) for _ in range(30)}
+        files = sorted(each for each in drawn if not (repository.folder / each).is_dir())
+        assert checker.ignored_among(files) == tree.ignored_among(files), (place, lines)
 
 
 @pytest.mark.parametrize("file", [".gitignore", ".git/info/exclude", "deep/.gitignore"])
