@@ -1058,6 +1058,13 @@ class CallRejected(DeniedError):
     code = "call_rejected"
 
 
+class AgentPaused(DeniedError):
+    """A person paused the agent, and nobody resumed it before the call's deadline, or its session ended.
+    Values: agent."""
+
+    code = "agent_paused"
+
+
 class ApprovalExpired(DeniedError):
     """A call was approved, but its agent did not ask for the result in time. Values: tool."""
 

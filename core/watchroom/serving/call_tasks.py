@@ -21,7 +21,7 @@ from mcp.types import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from watchroom.errors import ApprovalExpired, ApprovalOutdated, BudgetReached, DeniedError
+from watchroom.errors import ApprovalExpired, ApprovalOutdated, DeniedError
 from watchroom.features.calls.toolbox import Toolbox, ToolResult
 from watchroom.features.requests.rows import PendingCall, Request, has_expired, parse_arguments
 from watchroom.features.requests.service import RequestOutcome
@@ -275,9 +275,7 @@ class CallTasks:
                 approved = self._approvals.read_approval(toolbox, task.path, task.call, outcome.answer)
                 if has_expired(deadline, self._journal.now()):
                     raise ApprovalExpired(tool=name)
-                stopped = self._budgets.find_stop(toolbox.actor)
-                if stopped is not None:
-                    raise BudgetReached(used=stopped)
+                self._budgets.check_stop(toolbox.actor)
             except DeniedError as error:
                 result = toolbox.refuse(name, arguments, error, trace=trace)
             else:

@@ -11,7 +11,14 @@ from contextlib import suppress
 from threading import Lock
 from typing import Final, NamedTuple
 
-from watchroom.errors import ConfigInvalid, InvalidAnswer, JournalDamaged, RequestNotFound, UnknownAgent
+from watchroom.errors import (
+    BudgetReached,
+    ConfigInvalid,
+    InvalidAnswer,
+    JournalDamaged,
+    RequestNotFound,
+    UnknownAgent,
+)
 from watchroom.features.budgets.rows import SHARED_ID, parent_of
 from watchroom.features.budgets.rules import (
     Budget,
@@ -279,6 +286,15 @@ class BudgetControl:
             return None
         use = find_budget_use(request, row.path)
         return None if use is None else _AskedBudget(row, request, use)
+
+    def check_stop(self, agent: str, session: str = "") -> None:
+        """Raise `BudgetReached` if a budget is reached and a person answered to stop the agent.
+
+        See `check` for the parameters. Raise `JournalError`.
+        """
+        stopped = self.find_stop(agent, session)
+        if stopped is not None:
+            raise BudgetReached(used=stopped)
 
     def find_stop(self, agent: str, session: str = "") -> str | None:
         """Return a sentence about the reached budget if a person answered to stop the agent; else None.

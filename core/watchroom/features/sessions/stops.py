@@ -122,16 +122,24 @@ class StoppedAgents:
 
     def is_paused(self, agent: str) -> bool:
         """Whether every open session of ``agent`` is paused or has an instruction to pause."""
-        open_heads = [head for head in self._sessions.heads(agent) if session_status(head) not in ENDED]
-        return bool(open_heads) and all(self._is_told_to_pause(head) for head in open_heads)
+        open_heads = self._open_heads(agent)
+        return bool(open_heads) and all(self._instruction(head) == PAUSE for head in open_heads)
 
-    def _is_told_to_pause(self, head: Row) -> bool:
+    def is_active(self, agent: str) -> bool:
+        """Whether ``agent`` has an open session without an instruction to pause or to end."""
+        return any(self._instruction(head) not in (PAUSE, CANCEL) for head in self._open_heads(agent))
+
+    def _open_heads(self, agent: str) -> list[Row]:
+        return [head for head in self._sessions.heads(agent) if session_status(head) not in ENDED]
+
+    def _instruction(self, head: Row) -> str:
+        """Return the instruction in force for the session with the newest step ``head``: `PAUSE`, `RESUME`,
+        `CANCEL`, or empty. A session is paused until it has obeyed a later instruction."""
         if session_status(head) == "paused":
-            return True
+            return PAUSE
         first = self._store.journal.version("session", head.path, 1)
         said = self._sessions.controls(head.path, first.seq) if first is not None else []
-        newest = next((each.row.tool for each in reversed(said) if _is_steering(each.row)), None)
-        return newest == PAUSE
+        return next((each.row.tool for each in reversed(said) if _is_steering(each.row)), "")
 
     def _remembered(self) -> Mapping[str, int]:
         """Return the agents that were stopped and not released, according to the valid versions."""
