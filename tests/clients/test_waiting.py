@@ -343,6 +343,42 @@ async def test_a_pause_that_comes_while_a_person_decides_holds_the_call(root: Pa
             assert permission(await outcome(task)) == "allow"
 
 
+def stop_at_budget(workspace: Workspace) -> None:
+    """The agent reaches a budget with another call, and a person stops it."""
+    person = CallContext("human:ann")
+    workspace.budgets.set_budget(person, "agent", "", "steps", 1)
+    known = requests(workspace)
+    assert workspace.budgets.hold_call("alice") is not None
+    *_, asked = requests(workspace)
+    assert asked not in known
+    workspace.requests.answer(person, asked.seq, Answer(values=("stop",)))
+
+
+@pytest.mark.parametrize("client_name", ["claude", "codex", "opencode", "gemini"])
+@pytest.mark.parametrize("allowed_once", [False, True], ids=["", "once"])
+async def test_a_stop_that_comes_while_a_person_decides_denies_the_call(
+    root: Path, client_name: str, allowed_once: bool
+) -> None:
+    """Also if a person allowed this call over the budget before: the newest answer counts."""
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        add_rules(workspace, ASKING)
+        client = Attachment(workspace, "alice", client_name, hold_seconds=PATIENCE)
+        case = Case("question", "released", False)
+        await prepare(workspace, client, case)
+        if allowed_once:
+            workspace.budgets.set_budget(CallContext("human:ann"), "agent", "", "steps", 1)
+        async with waiting(workspace, client, case) as task:
+            if allowed_once:
+                await asyncio.to_thread(release, workspace, Case("budget", "released", False))
+                await until(lambda: len(requests(workspace)) == 2 or task.done())
+            approval = requests(workspace)[-1]
+            await asyncio.to_thread(stop_at_budget, workspace)
+            yes = decide_all(workspace.requests.read(approval), True)
+            await asyncio.to_thread(workspace.requests.answer, CallContext("human:ann"), approval.seq, yes)
+            answer = await outcome(task)
+        assert (permission(answer), answer.refusal) == ("deny", "budget_reached")
+
+
 @pytest.mark.parametrize("pauses", [False, True], ids=["", "paused"])
 @pytest.mark.parametrize(
     ("changed", "is_allowed"), [("", False), ("make other", True), ("make clean", False)]

@@ -674,13 +674,16 @@ class Attachment:
                     # The client must not decide about a call that a person approved, because its arguments
                     # may differ.
                     return deny(name, warning, "paused")
-            if not has_paid and self._has_budgets(call.tool):
-                waiting = hold_for_budgets(self.workspace, self.agent, session, deadline)
+            if self._has_budgets(call.tool):
                 try:
-                    has_paid = await self._unless_stopped(session, main, waiting)
+                    if has_paid:
+                        await run_in_thread(self.workspace.budgets.check_stop, self.agent, session.budgeted)
+                    else:
+                        waiting = hold_for_budgets(self.workspace, self.agent, session, deadline)
+                        has_paid = await self._unless_stopped(session, main, waiting)
+                        has_waited = has_waited or has_paid
                 except BudgetReached as error:
                     return deny(name, error.message(self._language), error.code)
-                has_waited = has_waited or has_paid
             if has_waited:
                 # During the wait, the rules may have changed, or the agent may have been paused again.
                 has_waited = False
