@@ -8,11 +8,13 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing, suppress
+from threading import Event
 from typing import Final
 
-from watchroom.errors import InvalidAgentId, SessionNotFound, UnknownAgent, WatchroomError
+from watchroom.errors import AgentPaused, InvalidAgentId, SessionNotFound, UnknownAgent, WatchroomError
 from watchroom.features.config.store import Store
 from watchroom.features.people.rules import STOPPED_PATH
+from watchroom.features.requests.rows import CLOCK_SECONDS
 from watchroom.features.sessions.rows import ATTACHMENT, is_leave, presence_of
 from watchroom.features.sessions.rules import stopped_after
 from watchroom.features.sessions.service import SessionRecords
@@ -119,6 +121,22 @@ class StoppedAgents:
     def _was_steered(self, agent: str, row: int) -> bool:
         said = self._store.journal.topic(messages_to("session", agent), after=row)
         return any(_is_steering(each) and self._sessions.counts(each) for each in said)
+
+    def wait_until_resumed(self, agent: str, deadline: float, stop: Event) -> None:
+        """Wait while ``agent`` is paused, until a person resumes it or ``stop`` is set.
+
+        ``deadline``: the end of the wait, by `time.monotonic`. Raise `AgentPaused` if nobody resumes the
+        agent in time, or if its session ends instead. Raise `JournalError`.
+        """
+        if not self.is_paused(agent):
+            return
+        while self.is_paused(agent):
+            if time.monotonic() > deadline:
+                raise AgentPaused(agent=agent)
+            if stop.wait(CLOCK_SECONDS):
+                return
+        if not self.is_active(agent):
+            raise AgentPaused(agent=agent)
 
     def is_paused(self, agent: str) -> bool:
         """Whether every open session of ``agent`` is paused or has an instruction to pause."""
