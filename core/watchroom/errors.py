@@ -1071,6 +1071,12 @@ class ApprovalExpired(DeniedError):
     code = "approval_expired"
 
 
+class TooManyRequests(DeniedError):
+    """The agent has the maximum number of open requests to people. Values: agent, most."""
+
+    code = "too_many_requests"
+
+
 class CallUnanswered(DeniedError):
     """No person decided about the call."""
 

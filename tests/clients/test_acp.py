@@ -45,6 +45,7 @@ from watchroom.kernel.journal import RowFilter
 from watchroom.kernel.rules.details import StepDetail
 from watchroom.kernel.rules.row_files import CONFIG_PATH
 from watchroom.model import CANCEL, PAUSE, RESUME, Json, Row
+from zones.test_open_requests import fill_open_requests
 
 PATIENCE = 30.0
 SCRIPTED = Path(__file__).with_name("scripted_acp_agent.py")
@@ -294,6 +295,20 @@ async def test_what_is_approved_while_it_is_paused_waits(workspace: Workspace, t
     await run.until(lambda: any(isinstance(each, CallFinished) for each in run.events))
     zone.control(CallContext("human:ann", CANCEL), "alice", None, "")
     await asyncio.wait_for(running, PATIENCE)
+
+
+async def test_a_call_that_nobody_can_be_asked_about_is_rejected(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """The agent has too many open requests. It reads why with its next prompt."""
+    fill_open_requests(workspace)
+    run = Run(workspace, tmp_path, ASKS, [says("I stop.")])
+    await run.once()
+    (result,) = results_of(workspace)
+    assert json.loads(result)["error"] == "too_many_requests"
+    assert "50 open requests" in run.sent("session/prompt")[1]["prompt"][0]["text"]
+    (finished,) = [each for each in run.events if isinstance(each, CallFinished)]
+    assert finished.refusal == "too_many_requests"
 
 
 def stop_at_budget(workspace: Workspace) -> None:

@@ -34,6 +34,7 @@ from watchroom.kernel.checkout.layout import CONTROL
 from watchroom.kernel.journal import Journal
 from watchroom.kernel.rules.row_files import CONFIG_PATH
 from watchroom.model import ASK, CANCEL, PAUSE, RESUME, Row
+from zones.test_open_requests import fill_open_requests
 
 CALL: Final[Mapping[str, Any]] = {
     "tool_name": "Bash",
@@ -341,6 +342,30 @@ async def test_a_pause_that_comes_while_a_person_decides_holds_the_call(root: Pa
             assert not task.done()
             workspace.session_zone.control(CallContext("human:ann", RESUME), "alice", None, "")
             assert permission(await outcome(task)) == "allow"
+
+
+@pytest.mark.parametrize("client_name", ["claude", "codex", "opencode", "gemini"])
+@pytest.mark.parametrize("is_strict", [False, True])
+async def test_a_call_that_nobody_can_be_asked_about_is_denied(
+    root: Path, client_name: str, is_strict: bool
+) -> None:
+    """The agent has too many open requests. The client does not decide either."""
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        client = Attachment(workspace, "alice", client_name, is_strict=is_strict, hold_seconds=PATIENCE)
+        await client.handle(told("UserPromptSubmit", prompt="Go", prompt_id="p"))
+        await asyncio.to_thread(fill_open_requests, workspace)
+        await client.handle(told("PreToolUse", **CALL))
+        answer = await client.handle(told("PermissionRequest", **CALL))
+        decision = (answer.said or {})["hookSpecificOutput"]["decision"]  # type: ignore[call-overload, index]
+        assert (decision["behavior"], answer.refusal) == ("deny", "too_many_requests")  # type: ignore[index, call-overload]
+        assert "50 open requests" in answer.reason
+        # A client may report it as ended.
+        await client.handle(told("PostToolUse", **CALL, tool_response="ok"))
+        await asyncio.to_thread(add_rules, workspace, ASKING)
+        answer = await client.handle(told("PreToolUse", **{**CALL, "tool_use_id": "t2"}))
+        assert (permission(answer), answer.refusal) == ("deny", "too_many_requests")
+        await client.handle(told("Stop"))
+        assert len(requests(workspace)) == 50
 
 
 def stop_at_budget(workspace: Workspace) -> None:

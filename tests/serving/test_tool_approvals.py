@@ -24,6 +24,7 @@ from watchroom.features.requests.rows import PendingCall, Request
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal import RowFilter
 from watchroom.model import Row
+from zones.test_open_requests import fill_open_requests
 
 pytestmark = pytest.mark.slow(4)
 
@@ -530,3 +531,20 @@ async def test_a_pause_while_a_budget_is_asked_about_holds_the_call(
         assert written(workspace) == 0
         await says(workspace, "resume_agent", agent_id="alice")
         assert error_of(await call) is None
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_call_that_nobody_can_be_asked_about_is_refused(
+    workspace: Workspace, alice: Toolbox, era: str
+) -> None:
+    """The agent has too many open requests."""
+    asked = await asyncio.to_thread(fill_open_requests, workspace)
+    client_is = {"mode": era, "elicitation_callback": saying("accept", {"approved": True})}
+    async with within(workspace, alice, approval_tools=["collab_write"], client=client_is) as client:
+        assert (await refused(client, "collab_write", **WRITE))["error"] == "too_many_requests"
+        assert written(workspace) == 0
+        await called(client, "collab_list")
+        await asyncio.to_thread(workspace.requests.withdraw, asked[0].path)
+        assert (await called(client, "collab_write", **WRITE))["version"] == 1
+    (row,) = [each for each in workspace.journal.rows(limit=1000) if each.error == "too_many_requests"]
+    assert (row.tool, row.outcome) == ("collab_write", "denied")

@@ -138,7 +138,7 @@ class CallApprovals:
 
         Return the approved call, or a form for the client's user. The client then repeats the call with the
         answer. An approved call of a paused agent waits until a person resumes the agent. Raise
-        `CallRejected`, `CallUnanswered`, `AgentPaused`, `BudgetReached`.
+        `CallRejected`, `CallUnanswered`, `TooManyRequests`, `AgentPaused`, `BudgetReached`.
         """
         arguments: dict[str, Json] = params.arguments or {}
         state = None if is_outdated else params.request_state

@@ -21,7 +21,7 @@ from mcp.types import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from watchroom.errors import ApprovalExpired, ApprovalOutdated, DeniedError
+from watchroom.errors import ApprovalExpired, ApprovalOutdated, DeniedError, TooManyRequests
 from watchroom.features.calls.toolbox import Toolbox, ToolResult
 from watchroom.features.requests.rows import PendingCall, Request, has_expired, parse_arguments
 from watchroom.features.requests.service import RequestOutcome
@@ -135,7 +135,8 @@ class CallTasks:
         self, context: Context, toolbox: Toolbox, params: types.CallToolRequestParams, traceparent: object
     ) -> EndedTask | TaskState:
         """Ask people to approve the call ``params`` by the agent of ``toolbox``. Return the new task, or its
-        end if it was approved at once. ``traceparent``: the trace of the call, None for none."""
+        end if it was approved at once. ``traceparent``: the trace of the call, None for none. Raise
+        `TooManyRequests`."""
         task = await run_in_thread(
             self._open, toolbox, params.name, params.arguments or {}, str(traceparent or "")
         )
@@ -289,8 +290,12 @@ class CallTasks:
                     trace=trace,
                 )
                 if result.get("error") == ApprovalOutdated.code:
-                    self._ask_again(toolbox, task)
-                    return
+                    try:
+                        self._ask_again(toolbox, task)
+                    except TooManyRequests as error:
+                        result = toolbox.refuse(name, arguments, error, trace=trace)
+                    else:
+                        return
             self._record(toolbox, task, {"status": "completed", "result": result, "notice": notice})
 
     def _ask_again(self, toolbox: Toolbox, task: _Task) -> None:

@@ -236,7 +236,10 @@ async def _call_tool(
     if not await run_in_thread(approvals.are_required, toolbox, params.name, params.arguments or {}):
         return _to_call_tool_result(await run_in_thread(dispatch, params.arguments or {}))
     if tasks is not None:
-        begun = await tasks.create(context, toolbox, params, given if trace is not None else None)
+        try:
+            begun = await tasks.create(context, toolbox, params, given if trace is not None else None)
+        except DeniedError as error:
+            return _to_call_tool_result(await run_in_thread(refuse, params.arguments or {}, error))
         if isinstance(begun, TaskState):
             return begun
         return _to_call_tool_result(begun.result or {}, begun.notice)

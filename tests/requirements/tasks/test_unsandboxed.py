@@ -23,6 +23,7 @@ from watchroom.model import ASK
 from watchroom.platform.sandbox.limits import CgroupFactory
 from watchroom.platform.sandbox.probe import SandboxProbe
 from watchroom.platform.sandbox.supervised import UnsandboxedBackend
+from zones.test_open_requests import fill_open_requests
 
 
 class Asking(NamedTuple):
@@ -224,6 +225,13 @@ def test_an_approved_command_of_an_agent_that_was_stopped_meanwhile_is_refused(a
     ok(person, "answer_request", request=asking.asked().seq, values=["stop"])
     ok(person, "answer_request", request=approval.seq, approved=True)
     assert running.result(30)["error"] == "budget_reached"
+    assert not (asking.team.folder / "made").exists()
+
+
+def test_a_command_that_nobody_can_be_asked_about_does_not_run(asking: Asking) -> None:
+    """The agent has too many open requests."""
+    fill_open_requests(asking.team.workspace)
+    assert asking.begin("touch made").result(30)["error"] == "too_many_requests"
     assert not (asking.team.folder / "made").exists()
 
 

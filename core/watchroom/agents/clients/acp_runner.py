@@ -45,6 +45,7 @@ from watchroom.errors import (
     ClientNotStarted,
     ExtraMissing,
     PolicyDenied,
+    TooManyRequests,
     WatchroomError,
 )
 from watchroom.features.checks.rows import DoneClaim
@@ -728,7 +729,13 @@ class _AcpRun:
             return True
         request = Request("approve", calls=(call,), metadata={DIFFERENCE: difference} if difference else {})
         own = await run_in_thread(session.find_request_id, call.id, request)
-        path = await run_in_thread(session.ask, own, request)
+        try:
+            path = await run_in_thread(session.ask, own, request)
+        except TooManyRequests as error:
+            said = error.report(workspace.config.language)
+            self._add_prompt(PromptSubmitted(f"{call.name}: {said}", SYSTEM))
+            self._refusals[call.id] = error.code
+            return False
         self._open_questions += 1
         try:
             outcome = await wait_for_outcome(workspace.requests, workspace.background, path)

@@ -83,7 +83,7 @@ from watchroom.agents.clients.transcripts import (
     MessageSource,
     MessageUsage,
 )
-from watchroom.errors import BudgetReached, PermissionDenied, PolicyDenied, WatchroomError
+from watchroom.errors import BudgetReached, PermissionDenied, PolicyDenied, TooManyRequests, WatchroomError
 from watchroom.features.budgets.rules import Budgets
 from watchroom.features.checks.rows import DoneClaim, is_prompt_of_check
 from watchroom.features.policy.rules import PolicyDecision, policy_subject
@@ -839,6 +839,10 @@ class Attachment:
             ended = await wait_for_outcome(
                 requests, self.workspace.background, call.request, expires, deadline=deadline
             )
+        except TooManyRequests as error:
+            # The client must not decide either, or many questions would end the supervision.
+            self.calls.forget(session, call)
+            return Answered(deny(text_of(event, "hook_event_name"), error.report(self._language), error.code))
         except asyncio.CancelledError:
             await run_to_completion(None, self._take_back, session, call.request)
             raise

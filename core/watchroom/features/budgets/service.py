@@ -39,8 +39,8 @@ from watchroom.features.config.registry import CONFIG_HEAD, SETTINGS_HEAD
 from watchroom.features.config.rows import Config, apply_settings_row, parse_recorded_config
 from watchroom.features.config.store import Store
 from watchroom.features.people.service import PeopleReader, SignedSettings
+from watchroom.features.requests.rows import ZONE as REQUESTS
 from watchroom.features.requests.rows import Request
-from watchroom.features.requests.service import ZONE as REQUESTS
 from watchroom.features.requests.service import Requests
 from watchroom.kernel.call_context import CallContext
 from watchroom.model import BUDGET_REACHED, BUDGET_WARNING, SET_BUDGET, SYSTEM, Json, Note, Row, Zone
@@ -252,7 +252,7 @@ class BudgetControl:
                 return asked
             path = f"{session or f'{agent}/calls'}/budget-{journal.last_seq() + 1}"
             request = budget_request(use, path, texts)
-            row = self._requests.ask(CallContext(agent), path, request)
+            row = self._requests.ask(CallContext(agent), path, request, is_bounded=False)
             note = Note(SYSTEM, BUDGET_REACHED, ZONE, key, message=row.message, detail={"request": row.seq})
             self._store.commits.commit(note)
             return request

@@ -216,8 +216,8 @@ class Commands:
         ``limits``: the limits of this command.
 
         Raise `WorkspaceNotBound`, `CommandBlocked`, `AgentEnded`, `TaskQuotaExceeded`, `NoSandbox`, and the
-        errors of `run_command`. If a person was asked, also raise `CommandRejected`, `CommandUnanswered`,
-        `CommandStopped`, `AgentPaused` and `BudgetReached`.
+        errors of `run_command`. If a person must be asked, also raise `TooManyRequests`, `CommandRejected`,
+        `CommandUnanswered`, `CommandStopped`, `AgentPaused` and `BudgetReached`.
         """
         actor = call.actor
         folder = self._files.agent_folder(call)
@@ -337,8 +337,8 @@ class Commands:
         is set.
 
         An approved command of a paused agent waits until a person resumes the agent. Return the approved
-        command, which the person may have changed. Raise `CommandRejected`, `CommandUnanswered`,
-        `CommandStopped`, `AgentPaused`, `BudgetReached`.
+        command, which the person may have changed. Raise `TooManyRequests`, `CommandRejected`,
+        `CommandUnanswered`, `CommandStopped`, `AgentPaused`, `BudgetReached`.
         """
         path = f"{call.actor}/commands/{uuid.uuid4().hex[:12]}"
 
