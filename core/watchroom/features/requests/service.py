@@ -137,8 +137,6 @@ class Requests:
     def _answer_by_grant(self, asked: Row, request: Request, use: Row | None = None) -> None:
         """Approve the call of ``request`` if a grant covers it. ``use``: the use that an interrupted process
         took for it."""
-        if use is None and self._grants.find(asked.path, request) is None:
-            return
         if self._find_cancellation(asked) is not None:
             return
         use = use or self._grants.use(asked, request)
