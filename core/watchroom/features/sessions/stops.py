@@ -140,6 +140,10 @@ class StoppedAgents:
 
     def is_paused(self, agent: str) -> bool:
         """Whether every open session of ``agent`` is paused or has an instruction to pause."""
+        newest = self._sessions.newest_step(agent)
+        if newest is None or (session_status(newest) not in ENDED and self._instruction(newest) != PAUSE):
+            # One session at work is enough, and an agent can have many.
+            return False
         open_heads = self._open_heads(agent)
         return bool(open_heads) and all(self._instruction(head) == PAUSE for head in open_heads)
 
