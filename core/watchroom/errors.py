@@ -1058,10 +1058,23 @@ class CallRejected(DeniedError):
     code = "call_rejected"
 
 
+class AgentPaused(DeniedError):
+    """A person paused the agent, and nobody resumed it before the call's deadline, or its session ended.
+    Values: agent."""
+
+    code = "agent_paused"
+
+
 class ApprovalExpired(DeniedError):
     """A call was approved, but its agent did not ask for the result in time. Values: tool."""
 
     code = "approval_expired"
+
+
+class TooManyRequests(DeniedError):
+    """The agent has the maximum number of open requests to people. Values: agent, most."""
+
+    code = "too_many_requests"
 
 
 class CallUnanswered(DeniedError):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from cli.running import Captured, as_typed, printed_json, refusal, run, spawned
+from watchroom import Workspace
 from watchroom_cli.main import OK, REFUSED
 
 
@@ -58,6 +59,17 @@ def test_a_refused_call_prints_its_result_and_ends_with_1(capsys: Captured, team
     result = json.loads(out)
     assert (status, err) == (REFUSED, "")
     assert (result["success"], result["is_conflict"], result["current_content"]) == (False, True, "two")
+
+
+def test_a_call_that_needs_an_approval_waits_for_nobody_and_is_refused(capsys: Captured, team: str) -> None:
+    config = Path(team, ".watchroom/config.toml")
+    config.write_text(config.read_text() + '\n[[policy.rules]]\ntool = ["collab_write"]\nverdict = "ask"\n')
+    arguments = json.dumps({"filepath": "new.md", "content": "x", "message": "m"})
+    status, out, _ = run(capsys, "call", team, "bob", "collab_write", arguments)
+    assert (status, json.loads(out)["error"]) == (REFUSED, "policy_approval_required")
+    with Workspace.open(team) as workspace:
+        assert list(workspace.journal.heads("request")) == []
+        assert workspace.journal.head("collab", "new.md") is None
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,7 @@ from watchroom.kernel.journal import RowFilter
 from watchroom.kernel.rules.details import StepDetail
 from watchroom.kernel.rules.row_files import CONFIG_PATH
 from watchroom.model import CANCEL, PAUSE, RESUME, Json, Row
+from zones.test_open_requests import fill_open_requests
 
 PATIENCE = 30.0
 SCRIPTED = Path(__file__).with_name("scripted_acp_agent.py")
@@ -116,9 +117,9 @@ class Run:
         try:
             async with asyncio.timeout(PATIENCE):
                 while True:
-                    found = list(self.workspace.journal.heads("request", prefix))
-                    is_open = bool(found) and found[0].version == 1
-                    if is_open and (not prefix or self.status == "waiting_for_human_input"):
+                    heads = self.workspace.journal.heads("request", prefix)
+                    found = [row for row in heads if row.version == 1]
+                    if found and (not prefix or self.status == "waiting_for_human_input"):
                         return found[0]
                     await asyncio.to_thread(changes.wait, 1.0)
         finally:
@@ -294,6 +295,88 @@ async def test_what_is_approved_while_it_is_paused_waits(workspace: Workspace, t
     await run.until(lambda: any(isinstance(each, CallFinished) for each in run.events))
     zone.control(CallContext("human:ann", CANCEL), "alice", None, "")
     await asyncio.wait_for(running, PATIENCE)
+
+
+async def test_a_call_that_nobody_can_be_asked_about_is_rejected(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """The agent has too many open requests. It reads why with its next prompt."""
+    fill_open_requests(workspace)
+    run = Run(workspace, tmp_path, ASKS, [says("I stop.")])
+    await run.once()
+    (result,) = results_of(workspace)
+    assert json.loads(result)["error"] == "too_many_requests"
+    assert "50 open requests" in run.sent("session/prompt")[1]["prompt"][0]["text"]
+    (finished,) = [each for each in run.events if isinstance(each, CallFinished)]
+    assert finished.refusal == "too_many_requests"
+
+
+def stop_at_budget(workspace: Workspace) -> None:
+    """The agent reaches a budget with another call, and a person stops it."""
+    person = CallContext("human:ann")
+    workspace.budgets.set_budget(person, "agent", "", "steps", 1)
+    assert workspace.budgets.hold_call("alice") is not None
+    (asked,) = [row for row in workspace.journal.heads("request", "alice/calls/") if row.version == 1]
+    workspace.requests.answer(person, asked.seq, Answer(values=("stop",)))
+
+
+def results_of(workspace: Workspace) -> list[str]:
+    messages = workspace.sessions.state("alice", "scripted-1").messages
+    return [str(each.content) for each in messages if each.role == "tool"]
+
+
+@pytest.mark.parametrize("is_paused", [False, True])
+async def test_an_approved_call_of_an_agent_that_was_stopped_meanwhile_is_refused(
+    workspace: Workspace, tmp_path: Path, is_paused: bool
+) -> None:
+    """At a budget, before the approval or in a pause after it."""
+    run = Run(workspace, tmp_path, ASKS)
+    running = run.start()
+    asked = await run.asked()
+    zone = workspace.session_zone
+    if is_paused:
+        zone.control(CallContext("human:ann", PAUSE), "alice", None, "")
+        await run.until(lambda: "is_paused=True" in str(run.events))
+    else:
+        await asyncio.to_thread(stop_at_budget, workspace)
+    workspace.requests.answer(
+        CallContext("human:ann"), asked.seq, decide_all(workspace.requests.read(asked), True)
+    )
+    if is_paused:
+        await run.until(lambda: str(run.events).count("is_paused=True") == 2)
+        await asyncio.to_thread(stop_at_budget, workspace)
+        zone.control(CallContext("human:ann", RESUME), "alice", None, "")
+    await asyncio.wait_for(running, PATIENCE)
+    assert "yes" not in results_of(workspace)
+    assert run.status == "cancelled"
+
+
+@pytest.mark.parametrize("is_stopped", [False, True])
+async def test_a_call_that_was_allowed_once_over_a_budget_is_not_asked_about_it_again(
+    workspace: Workspace, tmp_path: Path, is_stopped: bool
+) -> None:
+    """A stop that comes while the call waits for its approval counts."""
+    person = CallContext("human:ann")
+    second = [{kind: {**given, "toolCallId": "c2"}} for each in ASKS[1:] for kind, given in each.items()]
+    run = Run(workspace, tmp_path, [*ASKS, *second])
+    running = asyncio.create_task(run.once())
+
+    def approve(asked: Row) -> None:
+        workspace.requests.answer(person, asked.seq, decide_all(workspace.requests.read(asked), True))
+
+    first = await run.asked()
+    workspace.budgets.set_budget(person, "agent", "", "steps", 1)
+    approve(first)
+    for _ in range(2):
+        budget = await run.asked(f"{PATH}/budget-")
+        workspace.requests.answer(person, budget.seq, Answer(values=("once",)))
+    asked = await run.asked(f"{PATH}/c2")
+    if is_stopped:
+        await asyncio.to_thread(stop_at_budget, workspace)
+    approve(asked)
+    await running
+    assert (results_of(workspace) == ["yes", "yes"]) is not is_stopped
+    assert len(list(workspace.journal.heads("request", f"{PATH}/budget-"))) == 2
 
 
 async def test_a_rule_that_comes_while_a_person_decides_counts(workspace: Workspace, tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ from watchroom.kernel.checkout.layout import CONTROL
 from watchroom.kernel.journal import Journal
 from watchroom.kernel.rules.row_files import CONFIG_PATH
 from watchroom.model import ASK, CANCEL, PAUSE, RESUME, Row
+from zones.test_open_requests import fill_open_requests
 
 CALL: Final[Mapping[str, Any]] = {
     "tool_name": "Bash",
@@ -341,6 +342,66 @@ async def test_a_pause_that_comes_while_a_person_decides_holds_the_call(root: Pa
             assert not task.done()
             workspace.session_zone.control(CallContext("human:ann", RESUME), "alice", None, "")
             assert permission(await outcome(task)) == "allow"
+
+
+@pytest.mark.parametrize("client_name", ["claude", "codex", "opencode", "gemini"])
+@pytest.mark.parametrize("is_strict", [False, True])
+async def test_a_call_that_nobody_can_be_asked_about_is_denied(
+    root: Path, client_name: str, is_strict: bool
+) -> None:
+    """The agent has too many open requests. The client does not decide either."""
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        client = Attachment(workspace, "alice", client_name, is_strict=is_strict, hold_seconds=PATIENCE)
+        await client.handle(told("UserPromptSubmit", prompt="Go", prompt_id="p"))
+        await asyncio.to_thread(fill_open_requests, workspace)
+        await client.handle(told("PreToolUse", **CALL))
+        answer = await client.handle(told("PermissionRequest", **CALL))
+        decision = (answer.said or {})["hookSpecificOutput"]["decision"]  # type: ignore[call-overload, index]
+        assert (decision["behavior"], answer.refusal) == ("deny", "too_many_requests")  # type: ignore[index, call-overload]
+        assert "50 open requests" in answer.reason
+        # A client may report it as ended.
+        await client.handle(told("PostToolUse", **CALL, tool_response="ok"))
+        await asyncio.to_thread(add_rules, workspace, ASKING)
+        answer = await client.handle(told("PreToolUse", **{**CALL, "tool_use_id": "t2"}))
+        assert (permission(answer), answer.refusal) == ("deny", "too_many_requests")
+        await client.handle(told("Stop"))
+        assert len(requests(workspace)) == 50
+
+
+def stop_at_budget(workspace: Workspace) -> None:
+    """The agent reaches a budget with another call, and a person stops it."""
+    person = CallContext("human:ann")
+    workspace.budgets.set_budget(person, "agent", "", "steps", 1)
+    known = requests(workspace)
+    assert workspace.budgets.hold_call("alice") is not None
+    *_, asked = requests(workspace)
+    assert asked not in known
+    workspace.requests.answer(person, asked.seq, Answer(values=("stop",)))
+
+
+@pytest.mark.parametrize("client_name", ["claude", "codex", "opencode", "gemini"])
+@pytest.mark.parametrize("allowed_once", [False, True], ids=["", "once"])
+async def test_a_stop_that_comes_while_a_person_decides_denies_the_call(
+    root: Path, client_name: str, allowed_once: bool
+) -> None:
+    """Also if a person allowed this call over the budget before: the newest answer counts."""
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        add_rules(workspace, ASKING)
+        client = Attachment(workspace, "alice", client_name, hold_seconds=PATIENCE)
+        case = Case("question", "released", False)
+        await prepare(workspace, client, case)
+        if allowed_once:
+            workspace.budgets.set_budget(CallContext("human:ann"), "agent", "", "steps", 1)
+        async with waiting(workspace, client, case) as task:
+            if allowed_once:
+                await asyncio.to_thread(release, workspace, Case("budget", "released", False))
+                await until(lambda: len(requests(workspace)) == 2 or task.done())
+            approval = requests(workspace)[-1]
+            await asyncio.to_thread(stop_at_budget, workspace)
+            yes = decide_all(workspace.requests.read(approval), True)
+            await asyncio.to_thread(workspace.requests.answer, CallContext("human:ann"), approval.seq, yes)
+            answer = await outcome(task)
+        assert (permission(answer), answer.refusal) == ("deny", "budget_reached")
 
 
 @pytest.mark.parametrize("pauses", [False, True], ids=["", "paused"])

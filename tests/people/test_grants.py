@@ -19,6 +19,7 @@ from watchroom.errors import (
     GrantEnded,
     GrantNotFound,
     GrantRefused,
+    JournalError,
     MayNotDecide,
     RequestNotFound,
     SignatureRequired,
@@ -27,10 +28,11 @@ from watchroom.features.overview.snapshots import read_model
 from watchroom.features.people.decisions import SIGNATURE, SIGNED
 from watchroom.features.policy.grants import PLACE, GrantChoice, Scope
 from watchroom.features.policy.reads import MAX_GRANTS, list_newest
+from watchroom.features.policy.service import Grants
 from watchroom.features.requests.rows import PendingCall, Request, decide_all, dump_answer
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal.postgres.members import DatabaseMembers
-from watchroom.model import ANSWER, GRANT, REVOKE_GRANT, USE_GRANT, Json, Row
+from watchroom.model import ANSWER, CANCEL, GRANT, REVOKE_GRANT, USE_GRANT, Json, Row, Write
 
 EVE_DECIDES = CallContext("human:eve")
 HELPER = """
@@ -185,6 +187,29 @@ def test_a_request_that_waits_is_not_answered_by_a_later_grant(workspace: Worksp
     grant(workspace)
     assert workspace.requests.ask(CallContext("alice"), waiting.path, request()).seq == waiting.seq
     assert end_of(workspace, waiting) is None
+
+
+def test_a_request_of_a_cancelled_session_is_not_answered_by_a_grant(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process that asked was interrupted before the grant answered, and the session was cancelled."""
+    begun = Write("alice", "begin_session", "session", "alice/s1", "{}", detail={"status": "idle"})
+    workspace.journal.append([begun])
+    made = grant(workspace)
+
+    def interrupt(self: Grants, asked: Row, request: Request) -> None:
+        raise JournalError(reason="the disk is gone")
+
+    monkeypatch.setattr(Grants, "use", interrupt)
+    with pytest.raises(JournalError):
+        ask(workspace, "1")
+    monkeypatch.undo()
+    workspace.session_zone.control(EVE_DECIDES.with_tool(CANCEL), "alice", None, "")
+    assert end_of(workspace, ask(workspace, "1")) is None
+    head = workspace.journal.head("grant", made.path)
+    assert head is not None
+    assert head.version == 1, "no use was taken"
+    assert is_approved(workspace, ask(workspace, "2"))
 
 
 @pytest.mark.parametrize(

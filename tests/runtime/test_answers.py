@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from runtime.scripted import Scripted, at_work, say
 from runtime.weather import Calls, call, calling
-from runtime.working import ASK, HELLO, SAYS, asked_in, chat, is_whole, results
+from runtime.working import ASK, HELLO, SAYS, asked_in, chat, deliver, is_whole, results
 from watchroom import Workspace
 from watchroom.errors import NotText, RequestNotFound
 from watchroom.features.requests.rows import Answer, Option, Request
@@ -29,6 +29,7 @@ from watchroom.features.sessions.runtime import (
     UserMessage,
 )
 from watchroom.kernel.call_context import CallContext
+from zones.test_open_requests import fill_open_requests
 
 
 class TestApproving:
@@ -300,6 +301,38 @@ class TestExpiring:
             assert ended.answer is not None
             assert told[0]["success"] is not ended.answer.expired
             assert workspace.journal.version("request", path, 3) is None
+
+
+class TestTooManyRequests:
+    """The agent has as many open requests as it may have."""
+
+    async def test_a_call_that_nobody_can_be_asked_about_is_not_made(self, workspace: Workspace) -> None:
+        await asyncio.to_thread(fill_open_requests, workspace)
+        tool = Calls("ran")
+        agent = chat(calling(call("tool")), SAYS, tools={"tool": tool}, policies=ASK)
+        async with workspace.sessions.begin("alice", agent, messages=HELLO) as session:
+            state = await session.run()
+        assert (state.status, tool.given, is_whole(state)) == ("done", [], True)
+        assert "50 open requests" in results(state)["call_1"]["message"]
+        codes = [each.error.code for each in state.events if each.type == "error"]
+        assert codes == ["too_many_requests"]
+
+    async def test_a_question_is_not_asked_and_the_agent_goes_on(self, workspace: Workspace) -> None:
+        await asyncio.to_thread(fill_open_requests, workspace)
+        agent = Scripted(RequestHumanPrompt(prompt="Which?"), Finish())
+        async with workspace.sessions.begin("alice", agent) as session:
+            state = await session.run()
+        assert state.status == "done"
+        assert "50 open requests" in str(state.messages[-1].content)
+
+    async def test_a_session_that_could_not_ask_is_cancelled(self, workspace: Workspace) -> None:
+        agent = Scripted(RequestHumanPrompt(prompt="Which?"))
+        async with workspace.sessions.begin("alice", agent) as session:
+            await session.step()
+            await asyncio.to_thread(fill_open_requests, workspace)
+            await asyncio.to_thread(say, workspace, "cancel_agent", agent_id="alice")
+            deliver(workspace, session)
+            assert (await session.run()).status == "cancelled"
 
 
 class TestTwoAtOnce:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from runtime.scripted import at_work, say, status_is, until
 from runtime.weather import Calls, Model, call, calling
-from runtime.working import HELLO, chat
+from runtime.working import ASK, HELLO, asked_in, chat
 from watchroom import Workspace
 from watchroom.features.overview.fold import Fold
 from watchroom.features.overview.model import Need
@@ -94,6 +94,28 @@ async def test_once_more_lets_one_call_pass_and_stop_ends_the_session(workspace:
         say(workspace, "answer_request", request=again, values=["stop"])
         state = await work
     assert (state.status, len(model.asked), len(tool.given)) == ("cancelled", 1, 1)
+
+
+async def test_an_approved_call_of_an_agent_that_was_stopped_meanwhile_is_held(
+    workspace: Workspace,
+) -> None:
+    """Another session of the agent reaches its budget while a call waits for its approval."""
+    tool = Calls("fine")
+    agent = chat(*turns(1), DONE, tools={"tool": tool}, policies=ASK)
+    async with workspace.sessions.begin("alice", agent, messages=HELLO) as session, at_work(session) as work:
+        number = await asked_in(workspace, session)
+        say(workspace, "set_budget", scope="agent", name="alice", measure="steps", most=1)
+        assert await asyncio.to_thread(workspace.budgets.hold_call, "alice") is not None
+        (budget,) = [row for row in workspace.journal.heads("request", "alice/calls/") if row.version == 1]
+        say(workspace, "answer_request", request=budget.seq, values=["stop"])
+        say(workspace, "answer_request", request=number, approved=True)
+        # This session is asked about as well, and the call is not made.
+        await until(lambda: session.state.asked is not None and "budget" in session.state.asked.metadata)
+        again, _ = await asked_about_budget(workspace, session)
+        assert (again != budget.seq, tool.given) == (True, [])
+        say(workspace, "answer_request", request=again, values=["stop"])
+        state = await work
+    assert (state.status, tool.given) == ("cancelled", [])
 
 
 async def test_people_are_warned_once_at_four_fifths(workspace: Workspace) -> None:

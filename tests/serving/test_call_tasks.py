@@ -32,6 +32,7 @@ from watchroom.features.requests.rows import Answer, CallDecision, PendingCall, 
 from watchroom.kernel.call_context import CallContext
 from watchroom.serving.approvals import CallApprovals
 from watchroom.serving.call_tasks import EXTENSION, CallTasks
+from zones.test_open_requests import fill_open_requests
 
 pytestmark = pytest.mark.slow(4)
 
@@ -535,3 +536,24 @@ async def test_messages_and_the_trace_come_with_the_result(workspace: Workspace,
     head = workspace.journal.head("collab", "plan.md")
     assert head is not None
     assert parent in head.detail_json
+
+
+async def test_a_task_that_nobody_can_be_asked_about_is_refused(workspace: Workspace, alice: Toolbox) -> None:
+    """The agent has too many open requests: at the call, or as people must be asked again."""
+    asked = await asyncio.to_thread(fill_open_requests, workspace)
+    async with within(workspace, alice, approval_tools=ASKED, client=POLLING) as client:
+        result = await client.session.call_tool("collab_write", WRITE, allow_claimed=True)
+        assert isinstance(result, types.CallToolResult)
+        assert result.structured_content["error"] == "too_many_requests"
+        workspace.requests.withdraw(asked[0].path)
+        ok(alice, "open_buffer", source="collab", path="plan.md")
+        ok(alice, "plan_append", text="seen\n")
+        handle = await client.session.call_tool("plan_flush", {}, allow_claimed=True)
+        assert isinstance(handle, Handle)
+        ok(alice, "plan_append", text="late\n")
+        answers(workspace, approved=True)
+        await asyncio.to_thread(fill_open_requests, workspace, 49)
+        ended = [await asks(client, "get", handle.task_id) for _ in range(2)]
+    assert ended[0] == ended[1]
+    assert ended[0]["result"]["structuredContent"]["error"] == "too_many_requests"
+    assert written(workspace) == 0

@@ -11,16 +11,20 @@ from typing import Any
 import pytest
 from calls import ok
 from clock import HOUR, JumpingClock
-from mcp import MCPError, types
+from mcp import Client, MCPError, types
 from people.conftest import close
 from runtime.scripted import until
 from serving.clients import called, over_http, refused, serving, within
+from serving.test_budgets import use_up_budget
 from watchroom import Toolbox, Workspace
+from watchroom.agents.clients.events import ClientInfo, PromptSubmitted, SessionEnded
+from watchroom.agents.clients.session import ClientSession
 from watchroom.features.policy.grants import GrantChoice
 from watchroom.features.requests.rows import PendingCall, Request
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal import RowFilter
 from watchroom.model import Row
+from zones.test_open_requests import fill_open_requests
 
 pytestmark = pytest.mark.slow(4)
 
@@ -329,3 +333,218 @@ async def test_a_server_that_is_stopped_waits_for_no_answer(workspace: Workspace
     assert written(workspace) == 0
     approvals.cancel()
     await asyncio.gather(approvals, return_exceptions=True)
+
+
+def client_session(workspace: Workspace) -> ClientSession:
+    session = ClientSession(workspace, "alice", "s-1", ClientInfo("claude"))
+    session.record(PromptSubmitted("Go"))
+    return session
+
+
+async def says(workspace: Workspace, tool: str, **arguments: object) -> None:
+    await asyncio.to_thread(ok, workspace.tools_for_human("dana"), tool, **arguments)
+
+
+async def answers_newest(workspace: Workspace, **answer: object) -> None:
+    number = [row.seq for row in requests_of(workspace) if row.version == 1][-1]
+    await says(workspace, "answer_request", request=number, **answer)
+
+
+async def waiting_write(workspace: Workspace, client: Client) -> asyncio.Task[types.CallToolResult]:
+    """A write that waits for its approval."""
+    known = len(requests_of(workspace))
+    call = asyncio.create_task(client.call_tool("collab_write", WRITE))
+    await until(lambda: len(requests_of(workspace)) > known)
+    return call
+
+
+def error_of(result: types.CallToolResult) -> object:
+    return (result.structured_content or {}).get("error")
+
+
+async def test_an_approved_call_waits_until_its_paused_agent_is_resumed(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    client_session(workspace)
+    async with within(workspace, alice, approval_tools=["collab_write"]) as client:
+        call = await waiting_write(workspace, client)
+        await says(workspace, "pause_agent", agent_id="alice")
+        await answers_newest(workspace, approved=True)
+        assert not (await asyncio.wait({call}, timeout=1.2))[0]
+        assert written(workspace) == 0
+        await says(workspace, "resume_agent", agent_id="alice")
+        assert error_of(await call) is None
+    assert written(workspace) == 1
+
+
+async def test_a_rejected_call_of_a_paused_agent_waits_no_longer(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    client_session(workspace)
+    async with within(workspace, alice, approval_tools=["collab_write"]) as client:
+        call = await waiting_write(workspace, client)
+        await says(workspace, "pause_agent", agent_id="alice")
+        await answers_newest(workspace, approved=False)
+        assert error_of(await call) == "call_rejected"
+
+
+async def test_an_approved_call_is_not_made_in_a_pause_that_runs_out(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    client_session(workspace)
+    async with within(workspace, alice, approval_tools=["collab_write"], seconds=2) as client:
+        call = await waiting_write(workspace, client)
+        await says(workspace, "pause_agent", agent_id="alice")
+        await answers_newest(workspace, approved=True)
+        assert error_of(await call) == "agent_paused"
+    assert written(workspace) == 0
+
+
+@pytest.mark.parametrize("is_obeyed", [False, True])
+async def test_the_end_of_a_paused_session_releases_no_call(
+    workspace: Workspace, alice: Toolbox, is_obeyed: bool
+) -> None:
+    session = client_session(workspace)
+    async with within(workspace, alice, approval_tools=["collab_write"]) as client:
+        call = await waiting_write(workspace, client)
+        await says(workspace, "pause_agent", agent_id="alice")
+        await answers_newest(workspace, approved=True)
+        assert not (await asyncio.wait({call}, timeout=1.2))[0]
+        if is_obeyed:
+            await asyncio.to_thread(session.record, SessionEnded("cancelled", "dana"))
+        else:
+            await says(workspace, "cancel_agent", agent_id="alice")
+        assert error_of(await call) == "agent_paused"
+    assert written(workspace) == 0
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_call_that_its_clients_person_approved_waits_for_a_resume(
+    workspace: Workspace, alice: Toolbox, era: str
+) -> None:
+    client_session(workspace)
+
+    async def approves(context: Any, params: types.ElicitRequestFormParams) -> types.ElicitResult:
+        await says(workspace, "pause_agent", agent_id="alice")
+        return types.ElicitResult(action="accept", content={"approved": True})
+
+    client_is = {"mode": era, "elicitation_callback": approves}
+    async with within(workspace, alice, approval_tools=["collab_write"], client=client_is) as client:
+        call = await waiting_write(workspace, client)
+        assert not (await asyncio.wait({call}, timeout=1.5))[0]
+        assert written(workspace) == 0
+        await says(workspace, "resume_agent", agent_id="alice")
+        assert error_of(await call) is None
+    assert written(workspace) == 1
+
+
+async def test_an_approved_call_of_an_agent_that_was_stopped_meanwhile_is_refused(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    async with within(workspace, alice, approval_tools=["collab_write"]) as client:
+        call = await waiting_write(workspace, client)
+        await use_up_budget(workspace)
+        assert await asyncio.to_thread(workspace.budgets.hold_call, "alice") is not None
+        approval, budget = [row.seq for row in requests_of(workspace)]
+        await says(workspace, "answer_request", request=budget, values=["stop"])
+        await says(workspace, "answer_request", request=approval, approved=True)
+        assert error_of(await call) == "budget_reached"
+    assert written(workspace) == 0
+
+
+async def test_a_stop_that_comes_in_a_pause_after_the_approval_counts(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    await use_up_budget(workspace)
+    await says(workspace, "set_budget", scope="agent", measure="cost", most=1)
+    client_session(workspace)
+    async with within(workspace, alice, approval_tools=["collab_write"]) as client:
+        call = await waiting_write(workspace, client)
+        await says(workspace, "pause_agent", agent_id="alice")
+        await answers_newest(workspace, approved=True)
+        assert not (await asyncio.wait({call}, timeout=1.2))[0]
+        await says(workspace, "set_budget", scope="agent", measure="cost", most=0.4)
+        assert await asyncio.to_thread(workspace.budgets.hold_call, "alice") is not None
+        await answers_newest(workspace, values=["stop"])
+        await says(workspace, "resume_agent", agent_id="alice")
+        assert error_of(await call) == "budget_reached"
+    assert written(workspace) == 0
+
+
+async def test_a_budget_that_allowed_this_call_is_not_asked_about_again(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    await use_up_budget(workspace)
+    async with within(workspace, alice, approval_tools=["collab_write"]) as client:
+        call = await waiting_write(workspace, client)
+        await answers_newest(workspace, values=["once"])
+        await until(lambda: len(requests_of(workspace)) == 3)
+        await answers_newest(workspace, approved=True)
+        assert error_of(await call) is None
+    assert written(workspace) == 1
+    assert len([row for row in requests_of(workspace) if row.version == 1]) == 2
+
+
+async def test_a_stop_after_once_counts_for_the_call_that_waits_for_its_approval(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    await use_up_budget(workspace)
+    async with within(workspace, alice, approval_tools=["collab_write"]) as client:
+        call = await waiting_write(workspace, client)
+        await answers_newest(workspace, values=["once"])
+        await until(lambda: len(requests_of(workspace)) == 3)
+        approval = requests_of(workspace)[-1].seq
+        # Another call of the agent reaches the budget again.
+        assert await asyncio.to_thread(workspace.budgets.hold_call, "alice") is not None
+        await answers_newest(workspace, values=["stop"])
+        await says(workspace, "answer_request", request=approval, approved=True)
+        assert error_of(await call) == "budget_reached"
+    assert written(workspace) == 0
+
+
+async def test_a_call_of_a_paused_agent_waits_even_if_it_needs_no_approval(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    client_session(workspace)
+    await says(workspace, "pause_agent", agent_id="alice")
+    async with within(workspace, alice) as client:
+        call = asyncio.create_task(client.call_tool("collab_write", WRITE))
+        assert not (await asyncio.wait({call}, timeout=1.2))[0]
+        assert written(workspace) == 0
+        await says(workspace, "resume_agent", agent_id="alice")
+        assert error_of(await call) is None
+    async with within(workspace, alice, seconds=0.2) as client:
+        await says(workspace, "pause_agent", agent_id="alice")
+        assert (await refused(client, "collab_list"))["error"] == "agent_paused"
+
+
+async def test_a_pause_while_a_budget_is_asked_about_holds_the_call(
+    workspace: Workspace, alice: Toolbox
+) -> None:
+    client_session(workspace)
+    await use_up_budget(workspace)
+    async with within(workspace, alice) as client:
+        call = await waiting_write(workspace, client)
+        await says(workspace, "pause_agent", agent_id="alice")
+        await answers_newest(workspace, values=["once"])
+        assert not (await asyncio.wait({call}, timeout=1.2))[0]
+        assert written(workspace) == 0
+        await says(workspace, "resume_agent", agent_id="alice")
+        assert error_of(await call) is None
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_call_that_nobody_can_be_asked_about_is_refused(
+    workspace: Workspace, alice: Toolbox, era: str
+) -> None:
+    """The agent has too many open requests."""
+    asked = await asyncio.to_thread(fill_open_requests, workspace)
+    client_is = {"mode": era, "elicitation_callback": saying("accept", {"approved": True})}
+    async with within(workspace, alice, approval_tools=["collab_write"], client=client_is) as client:
+        assert (await refused(client, "collab_write", **WRITE))["error"] == "too_many_requests"
+        assert written(workspace) == 0
+        await called(client, "collab_list")
+        await asyncio.to_thread(workspace.requests.withdraw, asked[0].path)
+        assert (await called(client, "collab_write", **WRITE))["version"] == 1
+    (row,) = [each for each in workspace.journal.rows(limit=1000) if each.error == "too_many_requests"]
+    assert (row.tool, row.outcome) == ("collab_write", "denied")

@@ -149,7 +149,8 @@ class Services:
         from watchroom.features.tasks.commands import Commands
 
         return Commands(
-            self._store, self.task_files, self.requests, self.members, self._quarantine, self._sandbox
+            *(self._store, self.task_files, self.requests, self.budgets, self.members),
+            *(self.stops.wait_until_resumed, self._quarantine, self._sandbox),
         )
 
     @LazyPart

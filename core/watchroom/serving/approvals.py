@@ -38,7 +38,11 @@ from watchroom.features.requests.rows import (
     parse_arguments,
 )
 from watchroom.features.sessions.runtime.threads import run_in_thread
-from watchroom.features.sessions.runtime.waiting import wait_for_budgets, wait_for_outcome
+from watchroom.features.sessions.runtime.waiting import (
+    wait_for_budgets,
+    wait_for_outcome,
+    wait_until_resumed,
+)
 from watchroom.kernel.call_context import CallContext
 from watchroom.model import HUMAN_PREFIX, Json
 from watchroom.texts import Catalogue
@@ -76,7 +80,7 @@ class CallApprovals:
     Approvals are needed for calls of ``approval_tools``, for flushes with the same effect, and for calls for
     which the workspace's policy requires an approval.
 
-    - ``seconds``: timeout for all waits of one call, for budgets and for the approval, default 600.
+    - ``seconds``: timeout for all waits of one call: for budgets, an approval and a resume, default 600.
     """
 
     def __init__(
@@ -85,6 +89,7 @@ class CallApprovals:
         self._journal = workspace.journal
         self._requests = workspace.requests
         self._budgets = workspace.budgets
+        self._stops = workspace.stops
         self._background = workspace.background
         self._tools = frozenset(approval_tools)
         self.seconds = seconds
@@ -100,10 +105,21 @@ class CallApprovals:
             return verdict == "ask"
         return bool(self._tools) and (tool in self._tools or writes_as(toolbox, tool) in self._tools)
 
-    async def wait_for_budgets(self, agent: str, deadline: float) -> None:
-        """Wait until no budget holds the next call of ``agent``. ``deadline``: in the event loop's time.
-        Raise `BudgetReached`."""
+    async def admit(self, agent: str, deadline: float) -> None:
+        """Wait until no budget holds the next call of ``agent``, and the agent is not paused.
+
+        ``deadline``: in the event loop's time. Raise `BudgetReached`, `AgentPaused`.
+        """
         await wait_for_budgets(self._budgets, self._requests, self._background, agent, deadline=deadline)
+        await self._recheck(agent, deadline)
+
+    async def _recheck(self, agent: str, deadline: float) -> None:
+        """Check again what people may have changed while a call of ``agent`` waited.
+
+        The budgets are not asked about again, because an answer "once" is for this call.
+        """
+        await wait_until_resumed(self._stops, agent, deadline)
+        await run_in_thread(self._budgets.check_stop, agent)
 
     async def request(
         self,
@@ -121,7 +137,8 @@ class CallApprovals:
         - ``is_outdated``: whether the call was approved, but would now write another text.
 
         Return the approved call, or a form for the client's user. The client then repeats the call with the
-        answer. Raise `CallRejected`, `CallUnanswered`.
+        answer. An approved call of a paused agent waits until a person resumes the agent. Raise
+        `CallRejected`, `CallUnanswered`, `TooManyRequests`, `AgentPaused`, `BudgetReached`.
         """
         arguments: dict[str, Json] = params.arguments or {}
         state = None if is_outdated else params.request_state
@@ -141,7 +158,9 @@ class CallApprovals:
                 form = types.ElicitRequest(params=await run_in_thread(self.build_form, call, toolbox))
                 return types.InputRequiredResult(input_requests={_INPUT_KEY: form}, request_state=path)
         answer = await self._wait_for_answer(context, toolbox, call, path, expires, can_elicit=is_asking)
-        return await run_in_thread(self.read_approval, toolbox, path, call, answer)
+        approved = await run_in_thread(self.read_approval, toolbox, path, call, answer)
+        await self._recheck(toolbox.actor, deadline)
+        return approved
 
     def read_approval(
         self, toolbox: Toolbox, path: str, call: PendingCall, answer: Answer | None

@@ -21,7 +21,7 @@ from mcp.types import HEADER_MISMATCH, INVALID_PARAMS, METHOD_NOT_FOUND, MISSING
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from watchroom.errors import ApprovalExpired, ApprovalOutdated, BudgetReached, DeniedError
+from watchroom.errors import ApprovalExpired, ApprovalOutdated, DeniedError, TooManyRequests
 from watchroom.features.calls.toolbox import Toolbox, ToolResult
 from watchroom.features.requests.rows import PendingCall, Request, has_expired, parse_arguments
 from watchroom.features.requests.service import RequestOutcome
@@ -135,7 +135,8 @@ class CallTasks:
         self, context: Context, toolbox: Toolbox, params: types.CallToolRequestParams, traceparent: object
     ) -> EndedTask | TaskState:
         """Ask people to approve the call ``params`` by the agent of ``toolbox``. Return the new task, or its
-        end if it was approved at once. ``traceparent``: the trace of the call, None for none."""
+        end if it was approved at once. ``traceparent``: the trace of the call, None for none. Raise
+        `TooManyRequests`."""
         task = await run_in_thread(
             self._open, toolbox, params.name, params.arguments or {}, str(traceparent or "")
         )
@@ -275,9 +276,7 @@ class CallTasks:
                 approved = self._approvals.read_approval(toolbox, task.path, task.call, outcome.answer)
                 if has_expired(deadline, self._journal.now()):
                     raise ApprovalExpired(tool=name)
-                stopped = self._budgets.find_stop(toolbox.actor)
-                if stopped is not None:
-                    raise BudgetReached(used=stopped)
+                self._budgets.check_stop(toolbox.actor)
             except DeniedError as error:
                 result = toolbox.refuse(name, arguments, error, trace=trace)
             else:
@@ -291,8 +290,12 @@ class CallTasks:
                     trace=trace,
                 )
                 if result.get("error") == ApprovalOutdated.code:
-                    self._ask_again(toolbox, task)
-                    return
+                    try:
+                        self._ask_again(toolbox, task)
+                    except TooManyRequests as error:
+                        result = toolbox.refuse(name, arguments, error, trace=trace)
+                    else:
+                        return
             self._record(toolbox, task, {"status": "completed", "result": result, "notice": notice})
 
     def _ask_again(self, toolbox: Toolbox, task: _Task) -> None:

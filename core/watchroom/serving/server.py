@@ -17,7 +17,7 @@ from mcp import types
 from mcp.server.lowlevel import Server
 
 from watchroom import validation
-from watchroom.errors import ApprovalOutdated, BudgetReached, CallRejected, CallUnanswered, InvalidArguments
+from watchroom.errors import ApprovalOutdated, DeniedError, InvalidArguments
 from watchroom.features.calls.toolbox import Toolbox, ToolResult
 from watchroom.features.sessions.rows import is_unfinished
 from watchroom.features.sessions.runtime.threads import run_in_thread
@@ -227,16 +227,19 @@ async def _call_tool(
     if problem is not None:
         error = InvalidArguments(tool=validation.escape_unstorable(params.name, 100), problems=problem)
         return _to_call_tool_result(await run_in_thread(refuse, {}, error))
-    # The waits for budgets and for an approval share one deadline.
+    # The waits for budgets, for an approval and for a resume share one deadline.
     deadline = asyncio.get_running_loop().time() + approvals.seconds
     try:
-        await approvals.wait_for_budgets(toolbox.actor, deadline)
-    except BudgetReached as reached:
-        return _to_call_tool_result(await run_in_thread(refuse, params.arguments or {}, reached))
+        await approvals.admit(toolbox.actor, deadline)
+    except DeniedError as error:
+        return _to_call_tool_result(await run_in_thread(refuse, params.arguments or {}, error))
     if not await run_in_thread(approvals.are_required, toolbox, params.name, params.arguments or {}):
         return _to_call_tool_result(await run_in_thread(dispatch, params.arguments or {}))
     if tasks is not None:
-        begun = await tasks.create(context, toolbox, params, given if trace is not None else None)
+        try:
+            begun = await tasks.create(context, toolbox, params, given if trace is not None else None)
+        except DeniedError as error:
+            return _to_call_tool_result(await run_in_thread(refuse, params.arguments or {}, error))
         if isinstance(begun, TaskState):
             return begun
         return _to_call_tool_result(begun.result or {}, begun.notice)
@@ -244,7 +247,7 @@ async def _call_tool(
     while True:
         try:
             approved = await approvals.request(context, toolbox, params, deadline, is_outdated=is_outdated)
-        except (CallRejected, CallUnanswered) as error:
+        except DeniedError as error:
             return _to_call_tool_result(await run_in_thread(refuse, params.arguments or {}, error))
         if isinstance(approved, types.InputRequiredResult):
             return approved

@@ -14,12 +14,16 @@ from calls import ok, refused
 from sandbox.processes import marked_processes, token
 from tasking import Team
 from watchroom import Agent, Row, Workspace
+from watchroom.agents.clients.events import ClientInfo, PromptSubmitted, SessionEnded
+from watchroom.agents.clients.session import ClientSession
 from watchroom.errors import ConfigInvalid, NoSandbox
 from watchroom.features.config.rows import dump_config, parse_config
+from watchroom.features.tasks import commands
 from watchroom.model import ASK
 from watchroom.platform.sandbox.limits import CgroupFactory
 from watchroom.platform.sandbox.probe import SandboxProbe
 from watchroom.platform.sandbox.supervised import UnsandboxedBackend
+from zones.test_open_requests import fill_open_requests
 
 
 class Asking(NamedTuple):
@@ -161,6 +165,74 @@ def test_one_that_is_stopped_while_it_waits_asks_no_more(asking: Asking) -> None
     ended = asking.team.workspace.requests.ended(asked.path)
     assert ended is not None
     assert ended.answer is None
+
+
+def pause_while_asked(asking: Asking) -> tuple[ClientSession, Future[dict[str, Any]]]:
+    """A command that a person approves after another person has paused its agent."""
+    workspace = asking.team.workspace
+    session = ClientSession(workspace, "alice", "s-1", ClientInfo("claude"))
+    session.record(PromptSubmitted("Go"))
+    running = asking.begin("touch made")
+    asked = asking.asked()
+    person = workspace.tools_for_human("ada")
+    ok(person, "pause_agent", agent_id="alice")
+    ok(person, "answer_request", request=asked.seq, approved=True)
+    with pytest.raises(TimeoutError):
+        running.result(1.2)
+    assert not (asking.team.folder / "made").exists()
+    return session, running
+
+
+def test_an_approved_command_waits_until_its_paused_agent_is_resumed(asking: Asking) -> None:
+    _, running = pause_while_asked(asking)
+    ok(asking.team.workspace.tools_for_human("ada"), "resume_agent", agent_id="alice")
+    assert running.result(30)["changed"] == ["made"]
+
+
+def test_a_command_is_not_run_in_a_pause_that_runs_out(
+    asking: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "_ANSWER_SECONDS", 2.0)
+    _, running = pause_while_asked(asking)
+    assert running.result(30)["error"] == "agent_paused"
+    assert not (asking.team.folder / "made").exists()
+
+
+def test_the_end_of_a_paused_session_releases_no_command(asking: Asking) -> None:
+    session, running = pause_while_asked(asking)
+    session.record(SessionEnded("cancelled", "ada"))
+    assert running.result(30)["error"] == "agent_paused"
+    assert not (asking.team.folder / "made").exists()
+
+
+def test_one_that_is_stopped_in_a_pause_does_not_run(asking: Asking) -> None:
+    _, running = pause_while_asked(asking)
+    asking.team.workspace.commands.stop("alice")
+    assert running.result(30)["error"] == "command_stopped"
+    assert not (asking.team.folder / "made").exists()
+
+
+def test_an_approved_command_of_an_agent_that_was_stopped_meanwhile_is_refused(asking: Asking) -> None:
+    """At a budget, which another call of the agent reached."""
+    workspace = asking.team.workspace
+    session = ClientSession(workspace, "alice", "s-1", ClientInfo("claude"))
+    session.record(PromptSubmitted("Go"))
+    running = asking.begin("touch made")
+    approval = asking.asked()
+    person = workspace.tools_for_human("ada")
+    ok(person, "set_budget", scope="agent", measure="steps", most=1)
+    assert workspace.budgets.hold_call("alice") is not None
+    ok(person, "answer_request", request=asking.asked().seq, values=["stop"])
+    ok(person, "answer_request", request=approval.seq, approved=True)
+    assert running.result(30)["error"] == "budget_reached"
+    assert not (asking.team.folder / "made").exists()
+
+
+def test_a_command_that_nobody_can_be_asked_about_does_not_run(asking: Asking) -> None:
+    """The agent has too many open requests."""
+    fill_open_requests(asking.team.workspace)
+    assert asking.begin("touch made").result(30)["error"] == "too_many_requests"
+    assert not (asking.team.folder / "made").exists()
 
 
 def test_a_forbidden_word_is_not_even_asked_about(asking: Asking) -> None:

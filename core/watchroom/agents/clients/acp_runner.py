@@ -45,6 +45,7 @@ from watchroom.errors import (
     ClientNotStarted,
     ExtraMissing,
     PolicyDenied,
+    TooManyRequests,
     WatchroomError,
 )
 from watchroom.features.checks.rows import DoneClaim
@@ -455,7 +456,7 @@ class _AcpRun:
                 break
             await self._has_prompts.wait()
         await self._is_resumed.wait()
-        return await self._is_within_budget()
+        return await self._pass_budgets() is not None
 
     async def _find_prompts(self) -> bool:
         """Return whether a prompt or a message waits for the client."""
@@ -468,17 +469,24 @@ class _AcpRun:
         self._given, self._prompts = self._prompts, []
         return [*(PromptSubmitted(each.text, each.row.actor) for each in messages), *self._given]
 
-    async def _is_within_budget(self) -> bool:
-        """Wait while a budget is used up. If a person then stops the agent, end the run and return False."""
+    async def _pass_budgets(self, *, asks: bool = True) -> bool | None:
+        """Wait while a budget is used up. Return whether people were asked.
+
+        If a person stops the agent, end the run and return None. ``asks``: False only checks whether a person
+        has stopped the agent.
+        """
         # The usage of the last turn must be recorded first.
         await self._all_written()
+        workspace, session = self._workspace, self._opened_session
         try:
-            await hold_for_budgets(self._workspace, self._agent, self._opened_session)
+            if asks:
+                return await hold_for_budgets(workspace, self._agent, session)
+            await run_in_thread(workspace.budgets.check_stop, self._agent, session.budgeted)
         except BudgetReached as error:
-            self._outcome = SessionEnded("cancelled", error.message(self._workspace.config.language))
+            self._outcome = SessionEnded("cancelled", error.message(workspace.config.language))
             self._must_end.set()
-            return False
-        return True
+            return None
+        return False
 
     async def _take_turn(self, prompts: Sequence[PromptSubmitted], handover: Handover) -> bool:
         from acp import RequestError, text_block
@@ -709,8 +717,9 @@ class _AcpRun:
     async def _decide(self, call: PendingCall, difference: str) -> bool:
         """Return whether the policy or a person allows ``call``."""
         workspace, session = self._workspace, self._opened_session
-        decision = await self._check(call)
-        if decision is None:
+        has_paid = await self._admit()
+        decision = None if has_paid is None else await self._check(call)
+        if has_paid is None or decision is None:
             return False
         arguments = parse_arguments(call.arguments)
         await run_in_thread(
@@ -720,7 +729,13 @@ class _AcpRun:
             return True
         request = Request("approve", calls=(call,), metadata={DIFFERENCE: difference} if difference else {})
         own = await run_in_thread(session.find_request_id, call.id, request)
-        path = await run_in_thread(session.ask, own, request)
+        try:
+            path = await run_in_thread(session.ask, own, request)
+        except TooManyRequests as error:
+            said = error.report(workspace.config.language)
+            self._add_prompt(PromptSubmitted(f"{call.name}: {said}", SYSTEM))
+            self._refusals[call.id] = error.code
+            return False
         self._open_questions += 1
         try:
             outcome = await wait_for_outcome(workspace.requests, workspace.background, path)
@@ -739,15 +754,25 @@ class _AcpRun:
         if not decided.approved or decided.arguments is not None:
             return False
         # Rules, budgets and pauses may have changed during the wait.
-        return await self._check(call) is not None
+        return await self._admit(has_paid=has_paid) is not None and await self._check(call) is not None
+
+    async def _admit(self, *, has_paid: bool = False) -> bool | None:
+        """Wait until no budget holds a call and the agent is not paused. None if the call must not be made.
+
+        ``has_paid``: whether people allowed the call over a budget before. They are not asked again, because
+        an answer "once" is for this call. Return whether they have allowed it now or before.
+        """
+        was_asked = await self._pass_budgets(asks=not has_paid)
+        if was_asked is None:
+            return None
+        await self._hold()
+        if self._turn is None or self._turn.done():
+            return None
+        # During the pause, a person may have stopped the agent.
+        return None if await self._pass_budgets(asks=False) is None else has_paid or was_asked
 
     async def _check(self, call: PendingCall) -> PolicyDecision | None:
-        """Return the policy's decision on ``call``, once the agent is not paused and no budget holds it. None
-        if the call must not be made."""
-        is_within_budget = await self._is_within_budget()
-        await self._hold()
-        if self._turn is None or self._turn.done() or not is_within_budget:
-            return None
+        """Return the policy's decision on ``call``, None if the policy denies it."""
         workspace, arguments = self._workspace, parse_arguments(call.arguments)
         decision = await run_in_thread(workspace.policy.decide, self._agent, call.name, arguments)
         if decision.verdict != "deny":

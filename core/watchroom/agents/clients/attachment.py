@@ -83,7 +83,7 @@ from watchroom.agents.clients.transcripts import (
     MessageSource,
     MessageUsage,
 )
-from watchroom.errors import BudgetReached, PermissionDenied, PolicyDenied, WatchroomError
+from watchroom.errors import BudgetReached, PermissionDenied, PolicyDenied, TooManyRequests, WatchroomError
 from watchroom.features.budgets.rules import Budgets
 from watchroom.features.checks.rows import DoneClaim, is_prompt_of_check
 from watchroom.features.policy.rules import PolicyDecision, policy_subject
@@ -674,13 +674,16 @@ class Attachment:
                     # The client must not decide about a call that a person approved, because its arguments
                     # may differ.
                     return deny(name, warning, "paused")
-            if not has_paid and self._has_budgets(call.tool):
-                waiting = hold_for_budgets(self.workspace, self.agent, session, deadline)
+            if self._has_budgets(call.tool):
                 try:
-                    has_paid = await self._unless_stopped(session, main, waiting)
+                    if has_paid:
+                        await run_in_thread(self.workspace.budgets.check_stop, self.agent, session.budgeted)
+                    else:
+                        waiting = hold_for_budgets(self.workspace, self.agent, session, deadline)
+                        has_paid = await self._unless_stopped(session, main, waiting)
+                        has_waited = has_waited or has_paid
                 except BudgetReached as error:
                     return deny(name, error.message(self._language), error.code)
-                has_waited = has_waited or has_paid
             if has_waited:
                 # During the wait, the rules may have changed, or the agent may have been paused again.
                 has_waited = False
@@ -836,6 +839,10 @@ class Attachment:
             ended = await wait_for_outcome(
                 requests, self.workspace.background, call.request, expires, deadline=deadline
             )
+        except TooManyRequests as error:
+            # The client must not decide either, or many questions would end the supervision.
+            self.calls.forget(session, call)
+            return Answered(deny(text_of(event, "hook_event_name"), error.report(self._language), error.code))
         except asyncio.CancelledError:
             await run_to_completion(None, self._take_back, session, call.request)
             raise

@@ -358,7 +358,7 @@ class ClientSession:
 
     def ask(self, call_id: str, request: Request) -> str:
         """Ask people to approve the call ``call_id`` with ``request``, and record that the session waits.
-        Raise `JournalError`.
+        Raise `TooManyRequests`, `JournalError`.
 
         Return the path of the request. Repeating the question returns the same request.
         """

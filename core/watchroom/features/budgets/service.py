@@ -11,7 +11,14 @@ from contextlib import suppress
 from threading import Lock
 from typing import Final, NamedTuple
 
-from watchroom.errors import ConfigInvalid, InvalidAnswer, JournalDamaged, RequestNotFound, UnknownAgent
+from watchroom.errors import (
+    BudgetReached,
+    ConfigInvalid,
+    InvalidAnswer,
+    JournalDamaged,
+    RequestNotFound,
+    UnknownAgent,
+)
 from watchroom.features.budgets.rows import SHARED_ID, parent_of
 from watchroom.features.budgets.rules import (
     Budget,
@@ -32,8 +39,8 @@ from watchroom.features.config.registry import CONFIG_HEAD, SETTINGS_HEAD
 from watchroom.features.config.rows import Config, apply_settings_row, parse_recorded_config
 from watchroom.features.config.store import Store
 from watchroom.features.people.service import PeopleReader, SignedSettings
+from watchroom.features.requests.rows import ZONE as REQUESTS
 from watchroom.features.requests.rows import Request
-from watchroom.features.requests.service import ZONE as REQUESTS
 from watchroom.features.requests.service import Requests
 from watchroom.kernel.call_context import CallContext
 from watchroom.model import BUDGET_REACHED, BUDGET_WARNING, SET_BUDGET, SYSTEM, Json, Note, Row, Zone
@@ -245,7 +252,7 @@ class BudgetControl:
                 return asked
             path = f"{session or f'{agent}/calls'}/budget-{journal.last_seq() + 1}"
             request = budget_request(use, path, texts)
-            row = self._requests.ask(CallContext(agent), path, request)
+            row = self._requests.ask(CallContext(agent), path, request, is_bounded=False)
             note = Note(SYSTEM, BUDGET_REACHED, ZONE, key, message=row.message, detail={"request": row.seq})
             self._store.commits.commit(note)
             return request
@@ -279,6 +286,15 @@ class BudgetControl:
             return None
         use = find_budget_use(request, row.path)
         return None if use is None else _AskedBudget(row, request, use)
+
+    def check_stop(self, agent: str, session: str = "") -> None:
+        """Raise `BudgetReached` if a budget is reached and a person answered to stop the agent.
+
+        See `check` for the parameters. Raise `JournalError`.
+        """
+        stopped = self.find_stop(agent, session)
+        if stopped is not None:
+            raise BudgetReached(used=stopped)
 
     def find_stop(self, agent: str, session: str = "") -> str | None:
         """Return a sentence about the reached budget if a person answered to stop the agent; else None.

@@ -153,7 +153,7 @@ class Grants:
         """
         return [*list_grants(self._store.journal, self._people, agent)]
 
-    def find(self, path: str, request: Request) -> GrantState | None:
+    def _find(self, path: str, request: Request) -> GrantState | None:
         """Return the oldest active grant that covers the ``request`` at ``path``, None if there is none."""
         call = grants.read_call(request)
         if call is None:
@@ -170,7 +170,7 @@ class Grants:
 
         A use that was taken for this request before is returned again. Raise `JournalError`.
         """
-        while (found := self.find(asked.path, request)) is not None:
+        while (found := self._find(asked.path, request)) is not None:
             if found.row.seq > asked.seq:
                 # A person gave it after the request, for later calls.
                 return None

@@ -36,6 +36,8 @@ RequestState: TypeAlias = Literal["open", "answered", "expired", "cancelled", "w
 - ``withdrawn``: the answer is no longer needed.
 """
 
+ZONE: Final = "request"
+"""The zone of requests and their ends."""
 DIFFERENCE: Final = "difference"
 """The field of a request's metadata with the call's changes to files outside of Watchroom, as a unified
 diff."""

@@ -7,7 +7,7 @@ once, one answer counts, because the journal accepts one version 2.
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -20,13 +20,16 @@ from watchroom.errors import (
     RequestNotFound,
     RequestTaken,
     RequestWithdrawn,
+    TooManyRequests,
     WatchroomError,
 )
 from watchroom.features.config.store import Store
 from watchroom.features.people.service import PeopleReader, PeopleRegistry
 from watchroom.features.policy.service import Grants
+from watchroom.features.requests.open_requests import OpenRequests
 from watchroom.features.requests.rows import (
     CALL_RESULT,
+    ZONE,
     Answer,
     CallDecision,
     Request,
@@ -47,7 +50,8 @@ from watchroom.kernel.journal.topics import messages_to
 from watchroom.kernel.rules.details import request_number
 from watchroom.model import ANSWER, ASK, CANCEL, SYSTEM, WITHDRAW, Json, Row, Write
 
-ZONE: Final = "request"
+MAX_OPEN_REQUESTS: Final = 50
+"""Maximum number of open requests of one agent."""
 _SESSION: Final = "session"
 TERMINAL: Final = "terminal"
 """The field of an answer's detail for whether the answering process has a terminal."""
@@ -79,17 +83,25 @@ class Requests:
         self._store = store
         self._people = people
         self._grants = grants
+        self._open = OpenRequests(store.journal)
 
     def now(self) -> int:
         """Return the time of the journal's clock, in nanoseconds since the epoch."""
         return self._store.journal.now()
 
-    def ask(self, call: CallContext, path: str, request: Request) -> Row:
+    def ask(self, call: CallContext, path: str, request: Request, *, is_bounded: bool = True) -> Row:
         """Open ``request`` at ``path`` (``AGENT/SESSION/STEP``) as the caller, and return its row.
 
         If a person's grant covers the call of the request, the grant answers it at once. If the same request
-        already exists there, return its row: a restarted agent asks again. Raise `RequestTaken` if the path
-        has a different request, which the agent's runtime did not make. Raise `JournalError`.
+        already exists there, return its row: a restarted agent asks again.
+
+        ``is_bounded``: False opens it even if the caller has too many open requests, for requests that
+        Watchroom makes.
+
+        Raise `TooManyRequests` if the caller has `MAX_OPEN_REQUESTS` open requests, also if several threads
+        or processes ask at once. Requests that another process opened more than 2000 rows before this process
+        first counted are left out. Raise `RequestTaken` if the path has a different request, which the
+        agent's runtime did not make. Raise `JournalError`.
         """
         known = self._store.journal.version(ZONE, path, 1)
         if known is not None:
@@ -97,17 +109,34 @@ class Requests:
             if self.find_end(path) is None:
                 self._answer_by_grant(known, request, self._grants.find_use(known))
             return known
-        made = self._store.write(self._draft(call, path, request)).row
+        draft = self._draft(call, path, request)
+        # An agent's requests are counted and opened one at a time.
+        with self._store.journal.exclusive(f"requests {call.actor}") if is_bounded else nullcontext():
+            if is_bounded:
+                self._check_room(call.actor)
+            made = self._store.write(draft).row
         if made.version is None:
-            return self.ask(call, path, request)
+            return self.ask(call, path, request, is_bounded=is_bounded)
         self._answer_by_grant(made, request)
         return made
+
+    def _check_room(self, agent: str) -> None:
+        """Raise `TooManyRequests` if ``agent`` has `MAX_OPEN_REQUESTS` open requests.
+
+        Requests that people cannot answer do not count: planted rows, and requests of cancelled sessions.
+        """
+        found = self._open.find(agent)
+        if len(found) < MAX_OPEN_REQUESTS:
+            return
+        waiting = [
+            row for row in found if not self._people.find_flaw(row) and self._find_cancellation(row) is None
+        ]
+        if len(waiting) >= MAX_OPEN_REQUESTS:
+            raise TooManyRequests(agent=agent, most=MAX_OPEN_REQUESTS)
 
     def _answer_by_grant(self, asked: Row, request: Request, use: Row | None = None) -> None:
         """Approve the call of ``request`` if a grant covers it. ``use``: the use that an interrupted process
         took for it."""
-        if use is None and self._grants.find(asked.path, request) is None:
-            return
         if self._find_cancellation(asked) is not None:
             return
         use = use or self._grants.use(asked, request)

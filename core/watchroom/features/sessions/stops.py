@@ -8,11 +8,13 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing, suppress
+from threading import Event
 from typing import Final
 
-from watchroom.errors import InvalidAgentId, SessionNotFound, UnknownAgent, WatchroomError
+from watchroom.errors import AgentPaused, InvalidAgentId, SessionNotFound, UnknownAgent, WatchroomError
 from watchroom.features.config.store import Store
 from watchroom.features.people.rules import STOPPED_PATH
+from watchroom.features.requests.rows import CLOCK_SECONDS
 from watchroom.features.sessions.rows import ATTACHMENT, is_leave, presence_of
 from watchroom.features.sessions.rules import stopped_after
 from watchroom.features.sessions.service import SessionRecords
@@ -120,18 +122,46 @@ class StoppedAgents:
         said = self._store.journal.topic(messages_to("session", agent), after=row)
         return any(_is_steering(each) and self._sessions.counts(each) for each in said)
 
+    def wait_until_resumed(self, agent: str, deadline: float, stop: Event) -> None:
+        """Wait while ``agent`` is paused, until a person resumes it or ``stop`` is set.
+
+        ``deadline``: the end of the wait, by `time.monotonic`. Raise `AgentPaused` if nobody resumes the
+        agent in time, or if its session ends instead. Raise `JournalError`.
+        """
+        if not self.is_paused(agent):
+            return
+        while self.is_paused(agent):
+            if time.monotonic() > deadline:
+                raise AgentPaused(agent=agent)
+            if stop.wait(CLOCK_SECONDS):
+                return
+        if not self.is_active(agent):
+            raise AgentPaused(agent=agent)
+
     def is_paused(self, agent: str) -> bool:
         """Whether every open session of ``agent`` is paused or has an instruction to pause."""
-        open_heads = [head for head in self._sessions.heads(agent) if session_status(head) not in ENDED]
-        return bool(open_heads) and all(self._is_told_to_pause(head) for head in open_heads)
+        newest = self._sessions.newest_step(agent)
+        if newest is None or (session_status(newest) not in ENDED and self._instruction(newest) != PAUSE):
+            # One session at work is enough, and an agent can have many.
+            return False
+        open_heads = self._open_heads(agent)
+        return bool(open_heads) and all(self._instruction(head) == PAUSE for head in open_heads)
 
-    def _is_told_to_pause(self, head: Row) -> bool:
+    def is_active(self, agent: str) -> bool:
+        """Whether ``agent`` has an open session without an instruction to pause or to end."""
+        return any(self._instruction(head) not in (PAUSE, CANCEL) for head in self._open_heads(agent))
+
+    def _open_heads(self, agent: str) -> list[Row]:
+        return [head for head in self._sessions.heads(agent) if session_status(head) not in ENDED]
+
+    def _instruction(self, head: Row) -> str:
+        """Return the instruction in force for the session with the newest step ``head``: `PAUSE`, `RESUME`,
+        `CANCEL`, or empty. A session is paused until it has obeyed a later instruction."""
         if session_status(head) == "paused":
-            return True
+            return PAUSE
         first = self._store.journal.version("session", head.path, 1)
         said = self._sessions.controls(head.path, first.seq) if first is not None else []
-        newest = next((each.row.tool for each in reversed(said) if _is_steering(each.row)), None)
-        return newest == PAUSE
+        return next((each.row.tool for each in reversed(said) if _is_steering(each.row)), "")
 
     def _remembered(self) -> Mapping[str, int]:
         """Return the agents that were stopped and not released, according to the valid versions."""

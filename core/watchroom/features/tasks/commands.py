@@ -33,6 +33,7 @@ from watchroom.errors import (
     WatchroomError,
     WorkspaceNotBound,
 )
+from watchroom.features.budgets.service import BudgetControl
 from watchroom.features.config.store import Store
 from watchroom.features.requests.rows import (
     CLOCK_SECONDS,
@@ -165,7 +166,9 @@ class Commands:
 
     - ``files``: records the changes that commands make.
     - ``requests``: asks people for their approval if no sandbox works.
+    - ``budgets``: knows whether a person has stopped an agent at a budget.
     - ``members``: knows whether an agent has ended.
+    - ``wait_until_resumed``: waits while an agent is paused, until a deadline or an event.
     - ``quarantine``: the folder for repositories that commands created.
     - ``sandbox``: the kinds of sandbox to choose from, default: those of this machine.
     """
@@ -175,14 +178,18 @@ class Commands:
         store: Store,
         files: TaskFiles,
         requests: Requests,
+        budgets: BudgetControl,
         members: Members,
+        wait_until_resumed: Callable[[str, float, Event], None],
         quarantine: str,
         sandbox: SandboxProbe | None = None,
     ) -> None:
         self._store = store
         self._files = files
         self._requests = requests
+        self._budgets = budgets
         self._members = members
+        self._wait_until_resumed = wait_until_resumed
         self._quarantine = quarantine
         self._sandbox = sandbox
         self._lock = Lock()
@@ -209,8 +216,8 @@ class Commands:
         ``limits``: the limits of this command.
 
         Raise `WorkspaceNotBound`, `CommandBlocked`, `AgentEnded`, `TaskQuotaExceeded`, `NoSandbox`, and the
-        errors of `run_command`. If a person was asked, also raise `CommandRejected`, `CommandUnanswered` and
-        `CommandStopped`.
+        errors of `run_command`. If a person must be asked, also raise `TooManyRequests`, `CommandRejected`,
+        `CommandUnanswered`, `CommandStopped`, `AgentPaused` and `BudgetReached`.
         """
         actor = call.actor
         folder = self._files.agent_folder(call)
@@ -329,8 +336,9 @@ class Commands:
         """Wait until a person approves ``command`` in ``folder``, for at most 10 minutes, or until ``stop``
         is set.
 
-        Return the approved command, which the person may have changed. Raise `CommandRejected`,
-        `CommandUnanswered`, `CommandStopped`.
+        An approved command of a paused agent waits until a person resumes the agent. Return the approved
+        command, which the person may have changed. Raise `TooManyRequests`, `CommandRejected`,
+        `CommandUnanswered`, `CommandStopped`, `AgentPaused`, `BudgetReached`.
         """
         path = f"{call.actor}/commands/{uuid.uuid4().hex[:12]}"
 
@@ -360,7 +368,12 @@ class Commands:
         ended = self._requests.withdraw(path) if stop.event.is_set() else self._requests.expire(path)
         if stop.event.is_set():
             raise CommandStopped
-        return _approved_command(command, ended.answer)
+        approved = _approved_command(command, ended.answer)
+        self._wait_until_resumed(call.actor, end, stop.event)
+        if stop.event.is_set():
+            raise CommandStopped
+        self._budgets.check_stop(call.actor)
+        return approved
 
     def _run(
         self,

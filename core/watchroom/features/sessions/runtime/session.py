@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final, ParamSpec, TypeVar
 
+from watchroom.errors import TooManyRequests
 from watchroom.features.budgets.rows import USED, usage_detail
 from watchroom.features.budgets.service import BudgetControl
 from watchroom.features.policy.rules import PolicyDecision
@@ -390,13 +391,20 @@ class Session:
 
     async def _cancel(self, row: Row, reason: str) -> None:
         if self._state.asked is not None and self._is_own_request():
-            await self._in_pool(self._requests.withdraw, await self._open_request(), row.actor)
+            # A request that cannot be opened needs no withdrawal.
+            with suppress(TooManyRequests):
+                await self._in_pool(self._requests.withdraw, await self._open_request(), row.actor)
         language = self._runtime.config.language
         await self._commit_transition(transitions.cancel(self._state, row.actor, reason, language), row)
 
     async def _wait_for_answer(self) -> None:
         """Wait until the request is answered or expires, or a message or an instruction arrives."""
-        await self._open_request()
+        try:
+            await self._open_request()
+        except TooManyRequests as error:
+            language = self._runtime.config.language
+            await self._commit_transition(transitions.apply_refused_request(self._state, error, language))
+            return
         if await self._apply_answer():
             return
         asked = self._state.asked
@@ -427,7 +435,7 @@ class Session:
             await self._commit_transition(transitions.resume(self._state, leave.actor), leave)
 
     async def _open_request(self) -> str:
-        """Open the request of the state if it is not open, and return its path."""
+        """Open the request of the state if it is not open, and return its path. Raise `TooManyRequests`."""
         asked = self._state.asked
         if asked is not None:
             await self._in_pool(self._requests.ask, CallContext(self.agent_id), self._request_path(), asked)

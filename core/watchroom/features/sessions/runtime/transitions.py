@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from watchroom.errors import NotWaiting
+from watchroom.errors import NotWaiting, TooManyRequests
 from watchroom.features.budgets.rules import budget_asked
 from watchroom.features.requests.rows import (
     Answer,
@@ -18,6 +18,7 @@ from watchroom.features.requests.rows import (
 )
 from watchroom.features.sessions.runtime.events import (
     Cancelled,
+    Failed,
     HumanAnswered,
     MessageReceived,
     Paused,
@@ -32,6 +33,7 @@ from watchroom.features.sessions.runtime.messages import (
     UserMessage,
 )
 from watchroom.features.sessions.runtime.state import AgentState, Event, StepResult
+from watchroom.features.sessions.runtime.step_results import describe_error
 from watchroom.model import ENDED, SYSTEM, Json, actor_kind
 from watchroom.texts import Language, catalogue
 
@@ -85,7 +87,16 @@ def _without_request(state: AgentState) -> AgentState:
 def apply_expiry(state: AgentState, language: Language = "en") -> StepResult:
     """Return the step in which the request of ``state`` expires. ``language``: the language of texts for the
     model. Raise `NotWaiting`."""
-    return _apply_no_answer(state, SYSTEM, "request.nobody_answered", language)
+    return _apply_no_answer(state, SYSTEM, catalogue(language)("request.nobody_answered"), language)
+
+
+def apply_refused_request(state: AgentState, error: TooManyRequests, language: Language = "en") -> StepResult:
+    """Return the step in which the request of ``state`` is not opened because of ``error``. Its calls are not
+    approved. ``language``: the language of texts for the model. Raise `NotWaiting`."""
+    result = _apply_no_answer(state, SYSTEM, error.report(language), language)
+    events = (Failed(error=describe_error(error, language)), *result.events)
+    after = result.new_state.with_changes(events=(*state.events, *events))
+    return result.model_copy(update={"events": events, "new_state": after})
 
 
 def apply_withdrawal(state: AgentState, by: str, language: Language = "en") -> StepResult:
@@ -96,12 +107,11 @@ def apply_withdrawal(state: AgentState, by: str, language: Language = "en") -> S
     """
     if state.asked is not None and budget_asked(state.asked) is not None:
         return release(state, by)
-    return _apply_no_answer(state, by, "request.withdrawn", language)
+    return _apply_no_answer(state, by, catalogue(language)("request.withdrawn"), language)
 
 
-def _apply_no_answer(state: AgentState, by: str, text: str, language: Language) -> StepResult:
-    """Return the step in which the request of ``state`` ends without an answer. ``text``: the reason."""
-    reason = catalogue(language)(text)
+def _apply_no_answer(state: AgentState, by: str, reason: str, language: Language) -> StepResult:
+    """Return the step in which the request of ``state`` ends without an answer. ``reason``: a text."""
     is_approval = state.asked is not None and state.asked.kind == "approve"
     decisions = decide_all(state.asked, False, reason).decisions if state.asked and is_approval else ()
     return apply_answer(state, Answer(decisions=decisions, text=reason, expired=True), by, language)

@@ -1,4 +1,4 @@
-"""Waits for people: until a request has ended, or until no budget holds an agent's next call.
+"""Waits for people: until a request has ended, an agent is resumed, or no budget holds its next call.
 
 A wait that times out, fails or is cancelled never counts as an approval. A caller with several waits in turn
 passes the same deadline to each.
@@ -10,12 +10,13 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from watchroom.errors import BudgetReached
+from watchroom.errors import AgentPaused, BudgetReached
 from watchroom.features.budgets.rules import budget_asked
 from watchroom.features.budgets.service import BudgetControl
 from watchroom.features.requests.rows import CLOCK_SECONDS, has_expired
 from watchroom.features.requests.service import RequestOutcome, Requests
 from watchroom.features.sessions.runtime.threads import call_soon_threadsafe, run_in_thread, run_to_completion
+from watchroom.features.sessions.stops import StoppedAgents
 from watchroom.kernel.background import Background
 
 
@@ -67,7 +68,8 @@ async def wait_for_budgets(
     call. Raise `BudgetReached` if a person stops the agent or nobody answers in time.
     """
     was_asked = False
-    while (stopped := await run_in_thread(budgets.find_stop, agent, session)) is None:
+    while True:
+        await run_in_thread(budgets.check_stop, agent, session)
         asked = await run_in_thread(budgets.hold_call, agent, session)
         if asked is None:
             return was_asked
@@ -82,7 +84,25 @@ async def wait_for_budgets(
             raise BudgetReached(used=asked.prompt) from None
         if ended.answer is not None and "once" in ended.answer.values:
             return True
-    raise BudgetReached(used=stopped)
+
+
+async def wait_until_resumed(stops: StoppedAgents, agent: str, deadline: float) -> None:
+    """Wait while ``agent`` is paused, until a person resumes it.
+
+    ``deadline``: the end of the wait, in the event loop's time. Raise `AgentPaused` if nobody resumes the
+    agent in time, or if its session ends instead.
+    """
+    if not await run_in_thread(stops.is_paused, agent):
+        return
+    try:
+        async with asyncio.timeout_at(deadline):
+            while await run_in_thread(stops.is_paused, agent):  # noqa: ASYNC110
+                # The step in which a session obeys a resume is delivered to no address.
+                await asyncio.sleep(CLOCK_SECONDS)
+    except TimeoutError:
+        raise AgentPaused(agent=agent) from None
+    if not await run_in_thread(stops.is_active, agent):
+        raise AgentPaused(agent=agent)
 
 
 @asynccontextmanager
