@@ -3,14 +3,18 @@ refused."""
 
 from __future__ import annotations
 
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
 from calls import ok, refused
 from refusing import refusing
-from watchroom import Toolbox, Workspace
-from watchroom.model import PAUSE
+from tasking import on_disk, without_privileges
+from watchroom import Agent, Toolbox, Workspace
+from watchroom.errors import JournalError
+from watchroom.features.tasks.files import OUTSIDERS
+from watchroom.model import PAUSE, Write
 
 pytestmark = pytest.mark.sqlite
 PATIENCE = 20.0
@@ -48,3 +52,102 @@ def test_a_plan_and_the_notices_about_it_are_one_commit(
     assert [each["agent"] for each in ok(alice, "list_plans")["plans"]] == ["alice"]
     ok(bob, "declare_plan", paths=["src/*"], intent="all")
     assert len(workspace.messages.find_waiting("alice")) == 1
+
+
+@pytest.fixture
+def folder(workspace: Workspace, tmp_path: Path) -> Path:
+    """The folder of the task of alice."""
+    task = workspace.tasks.submit("human:dana", "Build something.", tmp_path / "task")
+    workspace.register([Agent("alice", task=task.id)])
+    return tmp_path / "task"
+
+
+def test_a_task_file_is_as_before_after_a_refused_write(
+    workspace: Workspace, root: Path, alice: Toolbox, folder: Path
+) -> None:
+    ok(alice, "write_file", path="a.txt", content="kept")
+    (folder / "run.sh").write_text("#!/bin/sh\n")
+    (folder / "run.sh").chmod(0o755)
+    with refusing(root, "NEW.tool = 'write_file' AND NEW.outcome = 'ok'"):
+        for path in ("a.txt", "new/b.txt", "run.sh"):
+            assert refused(alice, "write_file", path=path, content="lost")["error"] == "journal_failed"
+    assert on_disk(folder) == {"a.txt": b"kept", "run.sh": b"#!/bin/sh\n"}
+    assert (folder / "run.sh").stat().st_mode & 0o111
+    workspace.scan()
+    assert [row.path for row in workspace.journal.rows(limit=1000) if row.version and row.zone == "file"] == [
+        f"{workspace.config.agents['alice'].task}/a.txt",
+        f"{workspace.config.agents['alice'].task}/run.sh",
+    ]
+
+
+def test_an_ignored_task_file_is_as_before_after_a_refused_write(
+    root: Path, alice: Toolbox, folder: Path
+) -> None:
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    (folder / ".gitignore").write_text("*.log\n")
+    (folder / "a.log").write_text("kept")
+    ok(alice, "read_file", path="a.log")
+    with refusing(root, "NEW.tool = 'write_file' AND NEW.outcome = 'ok'"):
+        for path in ("a.log", "b.log"):
+            assert refused(alice, "write_file", path=path, content="lost")["error"] == "journal_failed"
+    assert (folder / "a.log").read_text() == "kept"
+    assert not (folder / "b.log").exists()
+
+
+@pytest.fixture
+def sandboxed(workspace: Workspace) -> None:
+    if workspace.commands.sandbox.best is None:
+        pytest.skip("no sandbox works here, so no command runs: bubblewrap is to be installed")
+
+
+def open_commands(workspace: Workspace) -> list[str]:
+    return [head.path for head in workspace.journal.heads("command") if head.version == 1]
+
+
+def test_the_result_of_a_command_is_reported_although_its_last_row_comes_later(
+    workspace: Workspace, root: Path, alice: Toolbox, folder: Path, sandboxed: None
+) -> None:
+    with refusing(root, "NEW.tool = 'end_command'"):
+        assert ok(alice, "run_command", command="echo done; touch made")["stdout"] == "done\n"
+        assert len(open_commands(workspace)) == 1
+        workspace.flush()
+        assert len(open_commands(workspace)) == 1
+    workspace.flush()
+    assert open_commands(workspace) == []
+    assert (folder / "made").exists()
+
+
+def test_the_repositories_that_were_moved_away_are_reported_without_their_row(
+    root: Path, alice: Toolbox, folder: Path, sandboxed: None
+) -> None:
+    command = "mkdir -p sub/.git/objects sub/.git/refs; echo 'ref: refs/heads/main' > sub/.git/HEAD"
+    with refusing(root, "NEW.error = 'repository_refused' AND NEW.zone = 'file'"):
+        result = refused(alice, "run_command", command=command)
+    assert (result["error"], result["quarantined"]) == ("repository_refused", ["sub/.git"])
+
+
+def test_an_interrupted_command_is_ended_once_the_journal_accepts_its_end(
+    workspace: Workspace, root: Path, alice: Toolbox, folder: Path, sandboxed: None
+) -> None:
+    task = workspace.config.agents["alice"].task
+    path = f"{task}/0123456789ab"
+    workspace.journal.append(
+        [Write("alice", "run_command", "command", path, "x", detail={"presence": "gone"})]
+    )
+    with refusing(root, "NEW.tool = 'end_command'"):
+        assert refused(alice, "run_command", command="true")["error"] == "journal_failed"
+    ok(alice, "run_command", command="true")
+    assert open_commands(workspace) == []
+
+
+def test_an_unreadable_folder_is_recorded_once_the_journal_accepts_that(
+    workspace: Workspace, root: Path, folder: Path
+) -> None:
+    task = workspace.config.agents["alice"].task
+    (folder / "closed").mkdir(mode=0o000)
+    with without_privileges():
+        with refusing(root, "NEW.error = 'permission_denied'"), pytest.raises(JournalError):
+            workspace.task_files.record_task_changes(task, OUTSIDERS)
+        (row,) = workspace.task_files.record_task_changes(task, OUTSIDERS).rows
+        assert (row.path, row.error) == (f"{task}/closed", "permission_denied")
+        assert workspace.task_files.record_task_changes(task, OUTSIDERS).rows == []
