@@ -9,12 +9,15 @@ from pathlib import Path
 
 import pytest
 from calls import ok, refused
+from damage import break_content
 from refusing import refusing
 from tasking import on_disk, without_privileges
 from watchroom import Agent, Toolbox, Workspace
 from watchroom.errors import JournalError
+from watchroom.features.handoffs.rows import HAND_OVER
 from watchroom.features.tasks.files import OUTSIDERS
-from watchroom.model import PAUSE, Write
+from watchroom.kernel.call_context import CallContext
+from watchroom.model import ASK, BUDGET_REACHED, PAUSE, STOP_AGENTS, WITHDRAW, Write
 
 pytestmark = pytest.mark.sqlite
 PATIENCE = 20.0
@@ -151,3 +154,63 @@ def test_an_unreadable_folder_is_recorded_once_the_journal_accepts_that(
         (row,) = workspace.task_files.record_task_changes(task, OUTSIDERS).rows
         assert (row.path, row.error) == (f"{task}/closed", "permission_denied")
         assert workspace.task_files.record_task_changes(task, OUTSIDERS).rows == []
+
+
+def test_a_refused_warning_of_a_budget_leaves_no_request_that_nobody_waits_for(
+    workspace: Workspace, root: Path
+) -> None:
+    workspace.budgets.set_budget(CallContext("human:dana"), "agent", "alice", "steps", 1)
+    step = Write("alice", "step", "session", "alice/s1", "{}", detail={"status": "idle", "step": 1})
+    workspace.journal.append([step])
+    with refusing(root, f"NEW.tool = '{BUDGET_REACHED}'"), pytest.raises(JournalError):
+        workspace.budgets.hold_call("alice")
+    workspace.budgets.hold_call("alice")
+    asked = [row for row in workspace.journal.rows(limit=1000) if row.tool == ASK]
+    assert len([row for row in asked if workspace.requests.find_end(row.path) is None]) == 1
+
+
+def test_a_changed_budget_lets_the_held_calls_go_on_although_the_first_try_was_refused(
+    workspace: Workspace, root: Path
+) -> None:
+    dana = CallContext("human:dana")
+    workspace.budgets.set_budget(dana, "agent", "alice", "steps", 1)
+    step = Write("alice", "step", "session", "alice/s1", "{}", detail={"status": "idle", "step": 1})
+    workspace.journal.append([step])
+    workspace.budgets.hold_call("alice")
+    key = "agent alice steps"
+    assert workspace.budgets.find_open_request(key) is not None
+    with refusing(root, f"NEW.tool = '{WITHDRAW}'"), pytest.raises(JournalError):
+        workspace.budgets.set_budget(dana, "agent", "alice", "steps", 9)
+    workspace.budgets.set_budget(dana, "agent", "alice", "steps", 9)
+    assert workspace.budgets.find_open_request(key) is None
+
+
+def test_agents_of_a_refused_stop_are_released_with_the_others(workspace: Workspace, root: Path) -> None:
+    dana = CallContext("human:dana")
+    for agent in ("alice", "bob", "charlie"):
+        workspace.session_zone.begin(agent, "s1", "{}", "", {"status": "idle"})
+    workspace.session_zone.control(CallContext("human:dana", PAUSE), "charlie", None, "")
+    for refusal in (f"NEW.tool = '{STOP_AGENTS}'", f"NEW.tool = '{PAUSE}' AND NEW.path = 'bob'"):
+        with refusing(root, refusal), pytest.raises(JournalError):
+            workspace.stops.stop(dana, ["alice", "bob", "charlie"])
+    workspace.stops.stop(dana, ["alice", "bob", "charlie"])
+    assert [*workspace.stops.stopped()] == ["alice", "bob"]
+
+
+def test_a_briefing_is_not_delivered_if_the_hand_over_is_refused(
+    workspace: Workspace, root: Path, bob: Toolbox
+) -> None:
+    dana = workspace.tools_for_human("dana")
+    given = {"agent_id": "alice", "to_agent": "bob", "briefing": "Go on."}
+    with refusing(root, f"NEW.tool = '{HAND_OVER}' AND NEW.outcome = 'ok' AND NEW.zone = 'agent'"):
+        assert refused(dana, HAND_OVER, **given)["error"] == "journal_failed"
+    assert ok(bob, "check_my_handoffs")["count"] == 0
+    ok(dana, HAND_OVER, **given)
+    assert ok(bob, "check_my_handoffs")["count"] == 1
+
+
+def test_a_handoff_whose_text_is_damaged_was_not_read(root: Path, alice: Toolbox, bob: Toolbox) -> None:
+    ok(alice, "handoff_file", to_agent="bob", filename="a.md", content="text", message="m")
+    break_content(root, "alice_to_bob/a.md", 1, b"\xff", zone="handoff")
+    assert refused(bob, "read_handoff", from_agent="alice", filename="a.md")["error"] == "journal_damaged"
+    assert [each["read"] for each in ok(bob, "check_my_handoffs")["handoffs"]] == [False]
