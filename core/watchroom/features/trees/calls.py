@@ -399,10 +399,6 @@ class TreeCalls:
         self, holder: Holder, file: TreeFile, view: FileView, decision: Decision, intent: Intent, code: str
     ) -> None:
         """Record a refused write as a conflict for people, with its text. A deletion has no text."""
-        with self._lock:
-            self._refused[holder] = None
-            if len(self._refused) > _MAX_CALLS:
-                del self._refused[next(iter(self._refused))]
         detail: dict[str, Json] = {
             GRADE: "tool",
             CLIENT_CALL_ID: holder.call,
@@ -421,6 +417,10 @@ class TreeCalls:
             detail=detail,
         )
         self._store.commits.commit(note)
+        with self._lock:
+            self._refused[holder] = None
+            if len(self._refused) > _MAX_CALLS:
+                del self._refused[next(iter(self._refused))]
 
     def _refuse(
         self,

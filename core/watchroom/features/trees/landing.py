@@ -478,8 +478,7 @@ class Landings:
         for name, texts in plan.conflicts.items():
             path = _conflict_path(plan.tree, name)
             if not self._is_recorded(path, texts):
-                for draft in self._draft_conflict(plan, path, name, texts):
-                    self._store.commits.commit(draft)
+                self._store.commits.commit_all([*self._draft_conflict(plan, path, name, texts)])
 
     def _is_recorded(self, path: str, texts: ConflictTexts) -> bool:
         journal = self._store.journal

@@ -1,0 +1,63 @@
+"""When the journal refuses a row about a working tree, nothing goes on as if it were there."""
+
+from __future__ import annotations
+
+import pytest
+from refusing import refusing
+from trees.git_repository import Repository
+from trees.test_landing import Tree, collide, conflict_path, land
+from trees.tree_client import ScriptedClient
+from watchroom import Workspace
+from watchroom.errors import JournalError
+from watchroom.features.races.service import RacePlan
+from watchroom.features.trees.rows import LAND, REPO
+from watchroom.features.trees.service import Holder
+from watchroom.features.trees.uses import FileWrite, ToolUse
+from watchroom.features.trees.write_rules import WholeText
+from watchroom.kernel.call_context import CallContext
+
+
+def test_a_race_whose_rows_are_refused_leaves_nothing(kept: Workspace, repository: Repository) -> None:
+    call, here = CallContext("human:dana"), str(repository.folder)
+    plan = RacePlan("one", "Fix it.", ("opencode", "opencode"), 60.0)
+    second = "NEW.tool = 'begin_race' AND NEW.detail LIKE '%\"number\": 2%'"
+    with refusing(repository.root, second), pytest.raises(JournalError):
+        kept.races.begin(call, plan, here)
+    assert len(kept.own_trees.list_trees()) == 1
+    assert "race" not in repository.git("branch", "--list")
+    race, trees = kept.races.begin(call, plan, here)
+    assert (len(race.entries), len(trees)) == (2, 2)
+
+
+def test_a_conflict_of_a_landing_is_recorded_whole_or_not_at_all(
+    kept: Workspace, repository: Repository
+) -> None:
+    work = Tree(repository, "work")
+    collide(repository, work)
+    with (
+        refusing(repository.root, f"NEW.tool = '{LAND}' AND NEW.outcome = 'conflict'"),
+        pytest.raises(JournalError),
+    ):
+        land(kept, work)
+    assert kept.journal.head(REPO, conflict_path(kept, work, "a.txt")) is None
+    assert land(kept, work).state == "conflict"
+
+
+def test_a_refused_write_without_a_row_is_recorded_when_the_client_reports_it(
+    kept: Workspace, repository: Repository, alice: ScriptedClient, bob: ScriptedClient
+) -> None:
+    alice.read("a.txt")
+    bob.edit("a.txt", "three", "by bob")
+    place = str(repository.folder / "a.txt")
+    holder = Holder("alice", "session", "call")
+    use = ToolUse("write", (FileWrite(place, WholeText("by alice\n")),))
+    with (
+        refusing(repository.root, f"NEW.zone = '{REPO}' AND NEW.outcome = 'conflict'"),
+        pytest.raises(JournalError),
+    ):
+        kept.tree_calls.begin(holder, use, str(repository.folder))
+    kept.tree_calls.end_refused(holder, use)
+    kept.tree_calls.end_refused(holder, use)
+    file = kept.trees.find(place)
+    assert file is not None
+    assert len(kept.journal.refused(REPO, file.path, limit=10)) == 1
