@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from refusing import refusing
 from trees.git_repository import Repository
-from trees.test_landing import Tree, collide, conflict_path, land
+from trees.test_landing import TEXT, Tree, collide, conflict_path, land
+from trees.test_preview import predicted
 from trees.tree_client import ScriptedClient
 from watchroom import Workspace
 from watchroom.errors import JournalError
 from watchroom.features.races.service import RacePlan
-from watchroom.features.trees.rows import LAND, REPO
+from watchroom.features.trees.rows import LAND, PREDICT, REPO
 from watchroom.features.trees.service import Holder
 from watchroom.features.trees.uses import FileWrite, ToolUse
 from watchroom.features.trees.write_rules import WholeText
@@ -61,3 +62,16 @@ def test_a_refused_write_without_a_row_is_recorded_when_the_client_reports_it(
     file = kept.trees.find(place)
     assert file is not None
     assert len(kept.journal.refused(REPO, file.path, limit=10)) == 1
+
+
+def test_a_prediction_is_recorded_once_the_journal_accepts_it(
+    kept: Workspace, repository: Repository
+) -> None:
+    work = Tree(repository, "work")
+    assert predicted(kept) == {}
+    repository.write("a.txt", TEXT.replace("three", "by main"))
+    (work.folder / "a.txt").write_text(TEXT.replace("three", "by work"))
+    with refusing(repository.root, f"NEW.tool = '{PREDICT}'"):
+        assert predicted(kept) == {}
+    repository.write("other.txt", "other\n")
+    assert predicted(kept) == {("project", "work"): ("a.txt",)}

@@ -329,11 +329,11 @@ class ConflictPreview:
         known = self._found.get(key)
         if known is None:
             known = self._read_recorded(key)
-        self._found[key] = found
         if found != known:
             prediction = Prediction(key, tuple(sorted(found))[:_MAX_LISTED], self._names(key))
             note = CallContext(SYSTEM, PREDICT).note(TREE, key[0], detail=prediction.detail)
             self._store.commits.commit(note)
+        self._found[key] = found
 
     def _names(self, key: tuple[str, str]) -> tuple[str, str]:
         """Return the branches of two trees, empty for a tree that was removed."""
