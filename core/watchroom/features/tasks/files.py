@@ -26,6 +26,7 @@ from watchroom.errors import (
     IgnoredFileChanged,
     IgnoredFilesUnknown,
     InvalidWorkspace,
+    JournalError,
     NotFound,
     OutcomeUnknown,
     TaskQuotaExceeded,
@@ -542,10 +543,15 @@ class FolderRecorder:
             self._changes(suspects, author, _Budget(until), unreadable, left),
         )
         stale = 0
-        for batch in _batches(changes):
-            committed = self._commit(batch)
-            rows += committed
-            stale += len(batch) - len(committed)
+        try:
+            for batch in _batches(changes):
+                committed = self._commit(batch)
+                rows += committed
+                stale += len(batch) - len(committed)
+        except JournalError:
+            # A later call records what was refused. It is still by this author.
+            self._authors = {each.parts: (each.stamp, self._author_of(each, author)) for each in suspects}
+            raise
         self._authors = {each.parts: (each.stamp, self._author_of(each, author)) for each in left}
         notes = self._note_left_out(unreadable, scan.unnameable, author)
         left_out = len(unreadable) + len(scan.unnameable) if notes else 0
