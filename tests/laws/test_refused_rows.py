@@ -214,3 +214,36 @@ def test_a_handoff_whose_text_is_damaged_was_not_read(root: Path, alice: Toolbox
     break_content(root, "alice_to_bob/a.md", 1, b"\xff", zone="handoff")
     assert refused(bob, "read_handoff", from_agent="alice", filename="a.md")["error"] == "journal_damaged"
     assert [each["read"] for each in ok(bob, "check_my_handoffs")["handoffs"]] == [False]
+
+
+def test_changes_of_a_command_that_could_not_be_recorded_are_still_its_agents(
+    workspace: Workspace, root: Path, alice: Toolbox, folder: Path, sandboxed: None
+) -> None:
+    ok(alice, "write_file", path="a.txt", content="first")
+    with refusing(root, "NEW.zone = 'file' AND NEW.version IS NOT NULL"):
+        assert "changed" not in ok(alice, "run_command", command="touch made")
+    (folder / "theirs").touch()
+    assert sorted((row.actor, row.path.partition("/")[2]) for row in workspace.task_files.record_all()) == [
+        ("alice", "made"),
+        ("outside", "theirs"),
+    ]
+
+
+def test_an_agent_without_a_folder_was_spawned_all_the_same(
+    workspace: Workspace, root: Path, alice: Toolbox, folder: Path
+) -> None:
+    (root / "agents/helper").write_text("in the way")
+    given = {"role": "helper", "instructions": "Help."}
+    assert ok(alice, "spawn_agent", **given)["agent_id"] == "helper"
+
+
+def test_a_read_that_was_refused_shows_nothing(alice: Toolbox, bob: Toolbox) -> None:
+    ok(alice, "realtime_create_document", doc_id="d", schema={"tags": "or_set"})
+    ok(bob, "realtime_edit_set", doc_id="d", field_name="tags", operation="list")
+    ok(alice, "realtime_edit_set", doc_id="d", field_name="tags", operation="add", element="x")
+    wrong = {"doc_id": "d", "field_name": "tags", "operation": "value"}
+    assert refused(bob, "realtime_edit_counter", **wrong)["error"] == "wrong_field_type"
+    ok(bob, "realtime_edit_set", doc_id="d", field_name="tags", operation="remove", element="x")
+    assert ok(alice, "realtime_edit_set", doc_id="d", field_name="tags", operation="list")["elements"] == [
+        "x"
+    ]
