@@ -75,3 +75,31 @@ def test_a_prediction_is_recorded_once_the_journal_accepts_it(
         assert predicted(kept) == {}
     repository.write("other.txt", "other\n")
     assert predicted(kept) == {("project", "work"): ("a.txt",)}
+
+
+def authors(kept: Workspace, name: str) -> list[str]:
+    file = next(each for each in kept.trees.all())
+    return [row.actor for row in kept.journal.history(REPO, file.path(name)) if row.tool != "git_baseline"]
+
+
+def test_the_files_of_a_command_whose_rows_were_refused_are_its_agents(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    call, given = alice.ask("Bash", {"command": "make"})
+    (repository.folder / "made.txt").write_text("made\n")
+    with refusing(repository.root, f"NEW.zone = '{REPO}'"), pytest.raises(JournalError):
+        alice.report("Bash", call, given, {"stdout": ""})
+    alice.hook("Stop")
+    assert authors(kept, "made.txt") == ["alice"]
+
+
+def test_an_edit_whose_row_was_refused_is_its_agents(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    alice.read("a.txt")
+    call, given = alice.begin_edit("a.txt", "three", "by alice")
+    with refusing(repository.root, f"NEW.zone = '{REPO}'"), pytest.raises(JournalError):
+        alice.end_edit(call, given)
+    kept.trees.refresh_all()
+    alice.hook("Stop")
+    assert authors(kept, "a.txt")[-1] == "alice"
