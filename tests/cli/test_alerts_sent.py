@@ -15,6 +15,7 @@ from calls import ok
 from cli.running import as_typed, run, spawned
 from projections.folding import folded
 from receiver import PATIENCE, Receiver, receiving
+from refusing import refusing
 from service_process import running_service
 from tui.team import collide
 from watchroom import Toolbox, Workspace
@@ -221,6 +222,29 @@ def test_a_failed_message_is_retried_then_given_up_and_reported(
     # The next sender tries again.
     assert outbox_of(workspace, receiver, lines).advance([ASKED], now) is None
     assert events(receiver) == [("new", 1)]
+
+
+@pytest.mark.sqlite
+def test_nothing_more_is_sent_until_a_sent_message_is_recorded(
+    workspace: Workspace, root: Path, receiver: Receiver
+) -> None:
+    configure(workspace, HOOK)
+    lines: list[str] = []
+    outbox, now = outbox_of(workspace, receiver, lines), NOON
+    with refusing(root, f"NEW.tool = '{SEND_ALERT}'"):
+        for items in ([STUCK], [STUCK, ASKED], [ASKED]):
+            following = outbox.advance(items, now)
+            assert following is not None
+            assert following > now
+            now = following
+        assert events(receiver) == [("new", 1)]
+        assert lines == []
+    assert outbox.advance([STUCK, ASKED], now) is None
+    assert events(receiver) == [("new", 1)]
+    assert [row.outcome for row in alert_rows(workspace)] == ["ok", "ok"]
+    assert len(lines) == 2
+    assert outbox_of(workspace, receiver, lines).advance([STUCK, ASKED], now) is None
+    assert events(receiver) == []
 
 
 def test_a_new_need_is_sent_with_its_deadline(workspace: Workspace, receiver: Receiver) -> None:

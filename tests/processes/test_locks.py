@@ -5,17 +5,21 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import signal
 import stat
 import threading
+import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 from calls import ok, refused
 from memory_journal import MemoryJournal
+from refusing import slow
 from watchroom import Toolbox, Workspace
-from watchroom.errors import JournalBusy, LocksUnsupported, WorkspaceLocked
+from watchroom.errors import JournalBusy, LocksUnsupported, OutcomeUnknown, WorkspaceLocked
 from watchroom.kernel.background import Background
 from watchroom.kernel.commit import GroupCommit
 from watchroom.model import Appended, Draft, Note
@@ -228,3 +232,39 @@ def test_a_file_system_without_locks_is_refused_by_name(root: Path) -> None:
     # Elsewhere it opens as if nothing had been.
     with Workspace.open(root, agents=["alice"]) as workspace:
         assert workspace.verify() == []
+
+
+@pytest.mark.sqlite
+def test_threads_whose_leader_is_interrupted_do_not_know_whether_they_have_rows(
+    workspace: Workspace, root: Path
+) -> None:
+    commits = GroupCommit(workspace.journal, workspace.background)
+    notes = [Note(agent, "collab_read", "collab", "a", message="slow") for agent in ("alice", "bob")]
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def interrupt_second(first: Future[Appended]) -> None:
+        first.result()
+        # Now the other thread leads.
+        time.sleep(0.1)
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    def commit_third() -> Appended:
+        # The main thread waits first, so it leads once the first row is there.
+        time.sleep(0.2)
+        return commits.commit(Note("charlie", "collab_read", "collab", "c"))
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    try:
+        with slow(root, "NEW.message = 'slow'"), ThreadPoolExecutor() as pool:
+            first = pool.submit(commits.commit, notes[0])
+            time.sleep(0.1)
+            third = pool.submit(commit_third)
+            pool.submit(interrupt_second, first)
+            with pytest.raises(KeyboardInterrupt):
+                commits.commit(notes[1])
+            with pytest.raises(OutcomeUnknown):
+                third.result()
+    finally:
+        signal.signal(signal.SIGUSR1, before)

@@ -17,7 +17,6 @@ from typing import Final, NamedTuple, Protocol
 
 from watchroom.errors import (
     JournalBusy,
-    JournalError,
     JournalReplaced,
     JournalUnreachable,
     OutcomeUnknown,
@@ -114,7 +113,7 @@ class GroupCommit:
     def commit(self, draft: Draft) -> Appended:
         """Commit ``draft``. Return its outcome once the row is durable and its file is written.
 
-        Raise `JournalError`, `WorkspaceLocked`. After an error there is no row.
+        Raise `JournalError`, `WorkspaceLocked`. After an error other than `OutcomeUnknown` there is no row.
         """
         if self._consumer is not None:
             self._consumer.check([draft])
@@ -137,8 +136,8 @@ class GroupCommit:
     def commit_all(self, drafts: Sequence[Draft], *, all_or_nothing: bool = False) -> list[Appended]:
         """Commit ``drafts`` in one transaction. Return their outcomes in the same order.
 
-        Raise `JournalError`, `WorkspaceLocked`. After an error there are no rows. With ``all_or_nothing``,
-        also raises `HeadsMoved` if one of the drafts would be refused.
+        Raise `JournalError`, `WorkspaceLocked`. After an error other than `OutcomeUnknown` there are no
+        rows. With ``all_or_nothing``, also raise `HeadsMoved` if one of the drafts would be refused.
         """
         if not drafts:
             return []
@@ -233,7 +232,8 @@ class GroupCommit:
             finally:
                 for ticket in batch:
                     if ticket.outcome is None:
-                        ticket.outcome = JournalError(reason="the thread that led was interrupted")
+                        # The rows may have been committed before the interruption.
+                        ticket.outcome = OutcomeUnknown(reason="the thread that led was interrupted")
                     if ticket is not mine:
                         ticket.rouse()
                 self._background.report_append()

@@ -59,7 +59,7 @@ class Plugins(NamedTuple, Generic[T]):
 def load_plugins(group: str, check: Callable[[OfferedPlugin], T]) -> Plugins[T]:
     """Load the plug-ins of ``group``: those of Watchroom first, then by name and package.
 
-    - ``check``: returns the value of a plug-in as it is used. Raises ValueError with the reason if it is
+    - ``check``: returns the value of a plug-in as it is used. Raise ValueError with the reason if it is
       invalid.
 
     A problem is also logged.

@@ -64,7 +64,7 @@ class MalformedMessageFilter:
         return self._receive_stream.last_context
 
     async def receive(self) -> SessionMessage | Exception:
-        """Return the next message, or an error of the stream. Raises `anyio.EndOfStream`."""
+        """Return the next message, or an error of the stream. Raise `anyio.EndOfStream`."""
         while True:
             item: SessionMessage | Exception = await self._receive_stream.receive()
             message = await self._handle_invalid(item) if isinstance(item, ValidationError) else item

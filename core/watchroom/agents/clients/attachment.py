@@ -83,7 +83,14 @@ from watchroom.agents.clients.transcripts import (
     MessageSource,
     MessageUsage,
 )
-from watchroom.errors import BudgetReached, PermissionDenied, PolicyDenied, TooManyRequests, WatchroomError
+from watchroom.errors import (
+    BudgetReached,
+    JournalError,
+    PermissionDenied,
+    PolicyDenied,
+    TooManyRequests,
+    WatchroomError,
+)
 from watchroom.features.budgets.rules import Budgets
 from watchroom.features.checks.rows import DoneClaim, is_prompt_of_check
 from watchroom.features.policy.rules import PolicyDecision, policy_subject
@@ -450,8 +457,12 @@ class Attachment:
             if isinstance(event, CallFinished):
                 event = await self.calls.settle(session, event)
             added = self._usage.find_increase(session.path, event) if isinstance(event, UsageAdded) else event
-            if added is not None:
+            if isinstance(event, MessageCompleted):
+                await self._record_message(session, event, "transcript")
+            elif added is not None:
                 await self.record(session, added)
+            if isinstance(event, UsageAdded):
+                self._usage.count(session.path, event)
         return any(not isinstance(event, TurnFailed | ResetReported) for event in reported)
 
     async def _record_late_failure(self, session: ClientSession, event: TurnFailed, said_at: int) -> None:
@@ -506,10 +517,20 @@ class Attachment:
         text, count = self._displayed.take(key)
         is_whole = event.get("index") == count - 1 or self._is_owner
         if text.strip() and is_whole and not self._is_duplicate(session, text, "hook"):
-            await self.record(session, MessageCompleted(text, key=f"shown {key}"))
+            await self._record_message(session, MessageCompleted(text, key=f"shown {key}"), "hook")
+
+    async def _record_message(
+        self, session: ClientSession, event: MessageCompleted, source: MessageSource
+    ) -> None:
+        """Record a message that is no duplicate. If that fails, the other source can still report it."""
+        try:
+            await self.record(session, event)
+        except JournalError:
+            self._messages.withdraw(_name_message(session, event.text), source)
+            raise
 
     def _is_duplicate(self, session: ClientSession, text: str, source: MessageSource) -> bool:
-        return self._messages.is_duplicate(f"{session.path} {fingerprint(text)}", source)
+        return self._messages.is_duplicate(_name_message(session, text), source)
 
     async def _take_news(self, main: str, handover: Handover) -> str:
         """Return a text with everything that has arrived for the session at ``main``.
@@ -991,6 +1012,10 @@ class Attachment:
 
     def _note(self, session: ClientSession, tool: str, text: str) -> None:
         self.workspace.session_zone.note(self.agent, tool, session.path, text, {})
+
+
+def _name_message(session: ClientSession, text: str) -> str:
+    return f"{session.path} {fingerprint(text)}"
 
 
 def _with_id(event: Event, call: str = "") -> Event:

@@ -35,7 +35,7 @@ from watchroom.agents.clients.registry import hooks_of
 from watchroom.agents.clients.session import ClientSession, session_id_of
 from watchroom.agents.clients.stopping import stop_process
 from watchroom.agents.clients.transcripts import TranscriptFile
-from watchroom.errors import AgentNotFree, WatchroomError
+from watchroom.errors import AgentNotFree, JournalDamaged, JournalError, WatchroomError
 from watchroom.features.budgets.rows import is_subagent_step
 from watchroom.features.checks.rows import DoneClaim
 from watchroom.features.sessions.messages import Handover
@@ -327,7 +327,11 @@ class Attendant:
             session.is_supervised = True
         if self._unhooked is not None:
             ended, self._unhooked = self._unhooked, None
-            await run_in_thread(ended.record, SessionEnded())
+            try:
+                await run_in_thread(ended.record, SessionEnded())
+            except JournalError:
+                self._unhooked = ended
+                raise
 
     async def _watch(self, attachment: Attachment, event: Event) -> None:
         """Start reading the transcript of the session of ``event``."""
@@ -403,8 +407,15 @@ class Attendant:
             return False
         async with self._reading:
             for transcript in [*self._transcripts.values()]:
-                for line in await run_in_thread(transcript.read):
-                    has_acted = await attachment.record_line(transcript.session, line) or has_acted
+                lines = await run_in_thread(transcript.read)
+                for number, line in enumerate(lines):
+                    try:
+                        has_acted = await attachment.record_line(transcript.session, line) or has_acted
+                    except JournalError as error:
+                        # A damaged row would be in the way again.
+                        is_lost = isinstance(error, JournalDamaged)
+                        transcript.give_back(lines[number + is_lost :])
+                        raise
         return has_acted
 
     async def _check_supervision(self, heard: float) -> None:

@@ -89,13 +89,14 @@ class SessionInbox:
         """
         language = self._workspace.config.language
         texts = catalogue(language)
-        news = [_fetch_notifications(self._workspace, self._agent, language)]
         # Only messages begin at the start of a line. Their other lines are indented.
-        news += [
+        messages = [
             texts("hook.message", sender=each.row.actor, text="\n  ".join(each.text.splitlines()))
             for each in handover.take(main)
         ]
-        return "\n".join(each for each in news if each)
+        # Last, because these count as delivered even if an error follows.
+        news = _fetch_notifications(self._workspace, self._agent, language)
+        return "\n".join(each for each in (news, *messages) if each)
 
 
 def _fetch_notifications(workspace: Workspace, agent: str, language: Language) -> str:

@@ -9,6 +9,7 @@ import json
 import os
 import stat
 from collections import OrderedDict
+from collections.abc import Sequence
 from io import StringIO
 from typing import Final, Literal, TypeAlias
 
@@ -37,9 +38,17 @@ class TranscriptFile:
         self.path = path
         self.session = session
         self._offset = 0
+        self._returned: list[Event] = []
+
+    def give_back(self, lines: Sequence[Event]) -> None:
+        """Have the next `read` return ``lines`` again, because they could not be recorded."""
+        self._returned = [*lines, *self._returned]
 
     def read(self) -> list[Event]:
         """Return the new complete lines. The result is empty if the file cannot be read."""
+        if self._returned:
+            returned, self._returned = self._returned, []
+            return returned
         try:
             # Opening a pipe would block until another process writes to it.
             with open(os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
@@ -92,6 +101,13 @@ class MessageDeduplicator:
             self._unmatched.popitem(last=False)
         return False
 
+    def withdraw(self, message: str, source: MessageSource) -> None:
+        """Forget a report of ``message`` by ``source`` that was no duplicate, because it could not be
+        recorded."""
+        count = self._unmatched.pop((message, source), 0)
+        if count > 1:
+            self._unmatched[message, source] = count - 1
+
 
 class MessagePieces:
     """Joins the pieces of messages, by the message's id."""
@@ -130,24 +146,34 @@ class MessageUsage:
         ``session``.
 
         None if it adds nothing. Usage without a message's key is returned unchanged. The key of the result
-        depends only on the lines of the transcript, so a second read gives the same keys.
+        depends only on the lines of the transcript, so a second read gives the same keys. Call `count` once
+        the result is recorded.
         """
         if not report.key:
             return report
-        place, used = (session, report.key), report.used
-        before = self._counted.pop(place, None)
+        used, before = report.used, self._counted.get((session, report.key))
         if before is None:
             before, key = UsageTotal(), report.key
         else:
             key = f"{report.key} {used.input}-{used.output}-{used.cache_read}-{used.cache_write}"
-        counted = UsageTotal(
-            max(used.input, before.input),
-            max(used.output, before.output),
-            max(used.cache_read, before.cache_read),
-            max(used.cache_write, before.cache_write),
-        )
-        self._counted[place] = counted
+        added = _join(used, before).minus(before)
+        return UsageAdded(added, report.model, key) if added.tokens else None
+
+    def count(self, session: str, report: UsageAdded) -> None:
+        """Count ``report``, whose increase is recorded."""
+        if not report.key:
+            return
+        place = (session, report.key)
+        self._counted[place] = _join(report.used, self._counted.pop(place, UsageTotal()))
         if len(self._counted) > _MAX_MESSAGES:
             self._counted.popitem(last=False)
-        added = counted.minus(before)
-        return UsageAdded(added, report.model, key) if added.tokens else None
+
+
+def _join(used: UsageTotal, before: UsageTotal) -> UsageTotal:
+    """Return the larger of all counts."""
+    return UsageTotal(
+        max(used.input, before.input),
+        max(used.output, before.output),
+        max(used.cache_read, before.cache_read),
+        max(used.cache_write, before.cache_write),
+    )

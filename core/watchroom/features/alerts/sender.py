@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,7 +10,7 @@ from threading import Condition, Thread
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from watchroom.errors import DeliveryUnusable
+from watchroom.errors import DeliveryUnusable, JournalDenied, JournalError
 from watchroom.features.alerts.delivery import AlertDelivery, open_delivery
 from watchroom.features.alerts.links import AlertLinks
 from watchroom.features.alerts.payloads import NO_LINKS, AlertWording, alert_summary, end_sentence
@@ -26,6 +27,9 @@ RETRY: Final = RetryPolicy(retries=10, base=1.0, longest=300.0)
 """The retries of a message. They cover a quarter of an hour, for a server that restarts."""
 _END_SECONDS: Final = 12.0
 """Max seconds to wait at the end for requests in progress, so that their deliveries are recorded."""
+_RECORD_SECONDS: Final = 30
+"""Seconds until a sent message is recorded again after the journal refused it."""
+_log = logging.getLogger("watchroom")
 
 
 class AlertOutbox:
@@ -66,6 +70,8 @@ class AlertOutbox:
         self._failing: set[Identity] = set()
         """The needs in the first message of the current series of failures."""
         self._retry_at = 0
+        self._sent: AlertMessage | None = None
+        """The sent message that is not recorded yet."""
 
     def advance(self, items: Sequence[AlertItem], now: int) -> int | None:
         """Send the messages that are due.
@@ -75,7 +81,7 @@ class AlertOutbox:
 
         Return the time of the next call if no need changes before, None for never. Raise `JournalError`.
         """
-        if now < self._retry_at:
+        if now < self._retry_at or not self._record_sent(now):
             return self._retry_at
         self._given_up &= {item.identity for item in items}
         quiet = self._settings.quiet
@@ -96,10 +102,29 @@ class AlertOutbox:
             self._failures, self._failing = 0, set()
             self._state = self._state.after(message)
             self._forget_links(message)
-            summary = alert_summary(message, self._texts)
-            self._record.record_sent(self._target, message, summary)
-            self._report("sent", what=summary)
+            self._sent = message
+            if not self._record_sent(now):
+                return self._retry_at
         return plan.next_at
+
+    def _record_sent(self, now: int) -> bool:
+        """Record the sent message, if it is not recorded yet. Return False if the journal refuses that. Then
+        nothing more is sent for a while, because every later process would send it again. Raise
+        `JournalDenied`."""
+        if self._sent is None:
+            return True
+        summary = alert_summary(self._sent, self._texts)
+        try:
+            self._record.record_sent(self._target, self._sent, summary)
+        except JournalDenied:
+            raise
+        except JournalError:
+            _log.exception("an alert to %s was sent, and could not be recorded", self._target)
+            self._retry_at = now + _RECORD_SECONDS * 1_000_000_000
+            return False
+        self._sent = None
+        self._report("sent", what=summary)
+        return True
 
     def _fail(self, message: AlertMessage, failure: DeliveryFailed, now: int) -> int:
         """Record that ``message`` was not delivered. Return the time of the next attempt."""

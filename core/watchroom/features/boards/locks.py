@@ -8,6 +8,7 @@ fencing token: after somebody else has taken the lock, its former holder cannot 
 from __future__ import annotations
 
 import json
+import logging
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Final
 
 from watchroom import validation
-from watchroom.errors import BoardLeased
+from watchroom.errors import BoardLeased, WatchroomError
 from watchroom.features.boards.rows import EXPIRED, HOLD, RELEASE, BoardLock
 from watchroom.features.config.store import Store
 from watchroom.kernel.call_context import CallContext
@@ -28,6 +29,7 @@ MAX_LOCK_SECONDS: Final = 3600.0
 LOCK_TIMEOUT: Final = 6.0
 """Seconds to wait for somebody else's lock. Longer than `LOCK_SECONDS`, so that the lock of a dead holder
 expires."""
+_log = logging.getLogger("watchroom")
 
 
 class BoardLocks:
@@ -92,8 +94,16 @@ class BoardLocks:
                 self._commit(call, board, own, LOCK_SECONDS, False)
             appended = self._store.write(draft)
             if own is not None and own.ends_with_write and appended.row.outcome == "ok":
-                self._store.commits.commit(call.with_tool(RELEASE).write("lease", board, None))
+                self._end_with_write(call, own)
             return draft, appended
+
+    def _end_with_write(self, call: CallContext, lock: BoardLock) -> None:
+        """Release ``lock`` after the caller's write. No error is raised: the version exists, and after an
+        error the caller would write it again."""
+        try:
+            self._store.commits.commit(call.with_tool(RELEASE).write("lease", lock.board, None))
+        except WatchroomError:
+            _log.exception("the lock on the board %s was not released, and expires", lock.board)
 
     @contextmanager
     def _when_free(self, call: CallContext, board: str, wait: float) -> Iterator[BoardLock | None]:

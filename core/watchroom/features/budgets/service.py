@@ -250,19 +250,35 @@ class BudgetControl:
             asked = self.find_open_request(key)
             if asked is not None:
                 return asked
-            path = f"{session or f'{agent}/calls'}/budget-{journal.last_seq() + 1}"
-            request = budget_request(use, path, texts)
-            row = self._requests.ask(CallContext(agent), path, request, is_bounded=False)
+            above = f"{session or f'{agent}/calls'}/budget-"
+            row = self._find_unrecorded(above, use)
+            if row is None:
+                path = f"{above}{journal.last_seq() + 1}"
+                request = budget_request(use, path, texts)
+                row = self._requests.ask(CallContext(agent), path, request, is_bounded=False)
+            request = self._requests.read(row)
             note = Note(SYSTEM, BUDGET_REACHED, ZONE, key, message=row.message, detail={"request": row.seq})
             self._store.commits.commit(note)
             return request
 
+    def _find_unrecorded(self, above: str, use: BudgetUse) -> Row | None:
+        """Return the open request about the reached budget of ``use`` whose note the journal refused, None if
+        there is none. ``above``: the beginning of its path."""
+        for head in self._store.journal.heads(REQUESTS, above):
+            asked = self._read_asked(head) if head.version == 1 else None
+            is_same = asked is not None and asked.use.budget == use.budget and _is_true(asked.use, use.used)
+            if is_same and self._requests.find_end(head.path) is None:
+                return head
+        return None
+
     def find_open_request(self, key: str) -> Request | None:
         """Return the newest open request about the budget with this ``key``, None if there is none."""
-        for asked in self._find_asked(key):
-            if self._requests.find_end(asked.row.path) is None:
-                return asked.request
-        return None
+        asked = self._find_open(key)
+        return None if asked is None else asked.request
+
+    def _find_open(self, key: str) -> _AskedBudget | None:
+        open_now = (each for each in self._find_asked(key) if self._requests.find_end(each.row.path) is None)
+        return next(open_now, None)
 
     def _find_asked(self, key: str) -> Iterator[_AskedBudget]:
         """Yield the requests about the budget with this ``key``, newest first.
@@ -347,12 +363,12 @@ class BudgetControl:
         if scope in ("agent", "session") and name and owner not in config.agents:
             raise UnknownAgent(agent=owner, known=", ".join(config.agents) or "-")
         row = self._write(call, scope, name, measure, most)
-        if row is None:
-            return None
+        budgets = self._store.registry.current().budgets
+        # Even if nothing changed: an earlier call may have failed after its change.
         for each in [name] if name else self._names(scope):
-            asked = self.find_open_request(Budget(scope, each, measure, 0).key)
-            if asked is not None:
-                self._requests.withdraw(str((budget_asked(asked) or {})["request"]))
+            asked = self._find_open(Budget(scope, each, measure, 0).key)
+            if asked is not None and asked.use.budget not in budgets.of(scope, each):
+                self._requests.withdraw(asked.row.path)
         return row
 
     def _names(self, scope: BudgetScope) -> list[str]:

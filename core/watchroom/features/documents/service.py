@@ -82,12 +82,13 @@ class Documents:
         """
         with self._hold(name) as live:
             live.catch_up()
+            version = live.version
+            yield DocumentEditor(self._store, live, view, self._names, call)
+            # After the context, because a refused read shows nothing.
             if field:
                 view.record_seen(live, field)
             else:
                 view.record_seen_document(live)
-            version = live.version
-            yield DocumentEditor(self._store, live, view, self._names, call)
         self._store.note_reading(call, DOCUMENT_ZONE, f"{name}/{field}" if field else name, version)
 
     @contextmanager

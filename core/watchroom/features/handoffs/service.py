@@ -9,6 +9,7 @@ from watchroom.features.handoffs.rows import (
     ACKNOWLEDGE_TOOL,
     AGENT_ZONE,
     BRIEFING_FILE,
+    HANDOFF_ZONE,
     READ_TOOL,
     Delivery,
     hand_over_detail,
@@ -18,7 +19,7 @@ from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal.protocol import NoteKey
 from watchroom.kernel.journal.topics import deliveries_to
 from watchroom.kernel.rules.row_files import find_row_flaw
-from watchroom.model import Row
+from watchroom.model import Draft, Row
 from watchroom.texts import catalogue
 
 
@@ -29,14 +30,7 @@ class Handoffs:
         self._store = store
 
     def deliver(
-        self,
-        call: CallContext,
-        receiver: str,
-        filename: str,
-        content: str,
-        *,
-        message: str = "",
-        sender: str = "",
+        self, call: CallContext, receiver: str, filename: str, content: str, *, message: str = ""
     ) -> Row:
         """Deliver a file from the caller to another agent. Return the delivery's row.
 
@@ -44,14 +38,13 @@ class Handoffs:
         - ``filename``: its name in the inbox. An earlier delivery with this name is replaced.
         - ``content``: its text.
         - ``message``: a text about the file for the receiver.
-        - ``sender``: the agent whose file it is, default the caller.
 
         Raise `UnknownAgent`, `InvalidName`, `NotText`, `TooLarge`.
         """
         self._store.registry.agent(receiver)
-        path = handoff_path(sender or call.actor, receiver, validation.check_handoff_name(filename))
+        path = handoff_path(call.actor, receiver, validation.check_handoff_name(filename))
         validation.encode_text(content)
-        return self._store.write(call.write("handoff", path, content, message)).row
+        return self._store.write(call.write(HANDOFF_ZONE, path, content, message)).row
 
     def hand_over(
         self, call: CallContext, agent: str, receiver: str, briefing: str, *, is_prompt: bool = False
@@ -68,12 +61,15 @@ class Handoffs:
         if giver == taker:
             raise InvalidHandOver(agent=giver, rule="hand_over_self")
         validation.encode_text(briefing)
+        drafts: list[Draft] = []
         if not is_prompt:
             message = catalogue(registry.current().language)("briefing.delivery", agent=giver)
-            self.deliver(call, taker, BRIEFING_FILE, briefing, message=message, sender=giver)
+            delivery = call.write(HANDOFF_ZONE, handoff_path(giver, taker, BRIEFING_FILE), briefing, message)
+            self._store.check_place(delivery)
+            drafts.append(delivery)
         detail = hand_over_detail(taker)
-        note = call.note(AGENT_ZONE, giver, message=taker, content=briefing, detail=detail)
-        return self._store.commits.commit(note).row
+        drafts.append(call.note(AGENT_ZONE, giver, message=taker, content=briefing, detail=detail))
+        return self._store.commits.commit_all(drafts, all_or_nothing=True)[-1].row
 
     def inbox(self, call: CallContext, *, acknowledged: bool = False) -> list[Delivery]:
         """Return the handoffs to the caller, oldest first. The read is recorded.
@@ -106,8 +102,9 @@ class Handoffs:
         """Return the text and the row of the handoff ``filename`` from ``sender`` to the caller. The read is
         recorded. Raise `NotFound`, `UnknownAgent`."""
         row = self._delivery(call.actor, sender, filename)
+        content = self._store.content(row)
         self._store.note_reading(call.with_tool(READ_TOOL), "handoff", row.path, row.version)
-        return self._store.content(row), row
+        return content, row
 
     def acknowledge(self, call: CallContext, sender: str, filename: str, message: str = "") -> Row:
         """Acknowledge the handoff ``filename`` from ``sender`` to the caller. Return the note's row.

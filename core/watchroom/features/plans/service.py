@@ -30,6 +30,7 @@ from watchroom.kernel.journal.protocol import NoteKey
 from watchroom.kernel.journal.topics import steps_of
 from watchroom.kernel.rules.details import session_status
 from watchroom.kernel.zones import strip_owner
+from watchroom.model import Note
 from watchroom.texts import catalogue
 from watchroom.validation import extract_first_line
 
@@ -93,12 +94,13 @@ class Plans:
                 message=extract_first_line(intent, MAX_INTENT),
                 detail=plan_detail(wanted, overlaps),
             )
-            plan = read_plan(self._store.commits.commit(note).row)
-        before = next((each for each in active if each.agent == call.actor), None)
-        known = before.overlaps if before is not None else ()
-        for each in plan.overlaps:
-            if each not in known:
-                self._notify(plan, each)
+            before = next((each for each in active if each.agent == call.actor), None)
+            known = before.overlaps if before is not None else ()
+            new = [each for each in overlaps if each not in known]
+            # In one append: an overlap in a row counts as notified.
+            notices = [self._draft_notice(call.actor, note.message, each) for each in new]
+            appended = self._store.commits.commit_all([note, *notices])
+        plan = read_plan(appended[0].row)
         return DeclaredPlan(plan, others, self._find_changes(plan))
 
     def current(self) -> list[Plan]:
@@ -145,9 +147,10 @@ class Plans:
         )
         return tuple(found)[:_MAX_CHANGES]
 
-    def _notify(self, plan: Plan, overlap: Overlap) -> None:
+    def _draft_notice(self, agent: str, intent: str, overlap: Overlap) -> Note:
+        """Return the message about the plan of ``agent`` to the other agent of ``overlap``."""
         texts = catalogue(self._store.registry.current().language)
         more = ["…"] if len(overlap.paths) > _MAX_NAMED else []
         paths = texts("tree.separator").join([*overlap.paths[:_MAX_NAMED], *more])
-        text = texts("plan.overlap", agent=plan.agent, paths=paths, intent=plan.intent or "-")
-        self._messages.notify(overlap.agent, text, key=f"plan/{plan.row.seq}/{overlap.agent}")
+        text = texts("plan.overlap", agent=agent, paths=paths, intent=intent or "-")
+        return self._messages.draft(overlap.agent, text)

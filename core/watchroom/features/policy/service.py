@@ -217,6 +217,10 @@ class AgentBreaker:
         self._breaker = Breaker()
         self._settings: BreakerSettings | None = None
         """The cached settings; None if they may have changed."""
+        self._trip: Trip | None = None
+        """The trip whose agent is not paused yet."""
+        self._seq = 0
+        """The last counted row."""
 
     def watch(self, row: Row) -> None:
         """Apply ``row``, the next row, and pause its agent if it loops.
@@ -227,9 +231,17 @@ class AgentBreaker:
         if self._settings is None or row.kind != "agent":
             # Agents cannot change settings, and most rows are from agents, so few rows need a query.
             self._settings = self._store.registry.current().breaker
-        trip = self._breaker.apply(row, self._settings)
-        if trip is not None:
-            self._pause(trip)
+        self._pause_tripped()
+        # A row is delivered again if the pause was refused, and must not be counted twice.
+        if row.seq > self._seq:
+            self._trip = self._breaker.apply(row, self._settings)
+            self._seq = row.seq
+            self._pause_tripped()
+
+    def _pause_tripped(self) -> None:
+        if self._trip is not None:
+            self._pause(self._trip)
+            self._trip = None
 
     def _pause(self, trip: Trip) -> None:
         # Ignore messages after the trip: a process that lags must not pause an agent again after a person

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from itertools import count
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -35,7 +35,7 @@ from watchroom.features.trees.tree_files import list_hidden
 from watchroom.features.trees.tree_removal import Obstacle, ObstacleKind, RemovalPlan
 from watchroom.features.trees.trials import LINKED, TrialOutcome, commit_content, run_trial
 from watchroom.kernel.call_context import CallContext
-from watchroom.model import Json
+from watchroom.model import Json, Note
 from watchroom.validation import escape_unstorable, extract_first_line
 
 if TYPE_CHECKING:
@@ -131,8 +131,8 @@ class Races:
         - ``listeners``: called while a tree is added.
         - ``on_added``: called with each added tree.
 
-        If a tree cannot be added, or its setup command fails, the trees that were already added are removed
-        again. Raise `InvalidRace`, and the errors of `OwnTrees.add`.
+        If a tree cannot be added, its setup command fails, or the journal refuses the race, the trees that
+        were already added are removed again. Raise `InvalidRace`, and the errors of `OwnTrees.add`.
         """
         if not _NAME.fullmatch(plan.name):
             raise InvalidRace(name=plan.name, rule="race_name")
@@ -151,15 +151,24 @@ class Races:
                 if added.setup is not None and added.setup.status:
                     raise InvalidRace(name=plan.name, rule="race_setup")
                 trees.append(added.tree)
+            self._store.commits.commit_all([*self._draft_entries(call, plan, start, trees)])
             undo.pop_all()
+        return self.find(plan.name), trees
+
+    def _draft_entries(
+        self, call: CallContext, plan: RacePlan, start: str, trees: Sequence[OwnTree]
+    ) -> Iterator[Note]:
+        """Yield the notes that the agents take part in the race, one for each of ``trees``."""
+        prompt = escape_unstorable(plan.prompt, MAX_PROMPT)
         for number, (tree, client) in enumerate(zip(trees, plan.clients, strict=True), 1):
             entrant = Entrant(
                 *(plan.name, number, client, tree.name, tree.folder, tree.branch),
                 *(start, plan.timeout, plan.check),
             )
-            prompt = escape_unstorable(plan.prompt, MAX_PROMPT)
-            self._note(call.with_tool(BEGIN_RACE), tree.id, prompt, entrant.detail, prompt)
-        return self.find(plan.name), trees
+            subject = extract_first_line(prompt, _MAX_SUBJECT)
+            yield call.with_tool(BEGIN_RACE).note(
+                TREE, tree.id, message=subject, content=prompt, detail=entrant.detail
+            )
 
     def _take_back(self, call: CallContext, tree: OwnTree, start: str) -> None:
         """Remove a tree in which no agent has worked, and its branch."""
@@ -285,11 +294,9 @@ class Races:
         found = self._trees.find(entry.tree)
         return GitTree.find(found.folder) if found is not None else None
 
-    def _note(
-        self, call: CallContext, tree: str, message: str, detail: dict[str, Json], content: str | None = None
-    ) -> None:
+    def _note(self, call: CallContext, tree: str, message: str, detail: dict[str, Json]) -> None:
         subject = extract_first_line(message, _MAX_SUBJECT)
-        self._store.commits.commit(call.note(TREE, tree, message=subject, content=content, detail=detail))
+        self._store.commits.commit(call.note(TREE, tree, message=subject, detail=detail))
 
 
 def _is_in_the_way(obstacle: Obstacle) -> bool:

@@ -64,6 +64,8 @@ HEARD_IN_SESSION: Final = "heard_in_session"
 received its messages."""
 _STANDS_AT: Final = "version"
 """The key of the session's version in the detail of a note about the start of a call."""
+OF_STOP: Final = "of_stop"
+"""A key in the detail of a pause: it is part of a stop of several agents, which is recorded after it."""
 _LONGEST_LINE: Final = 200
 
 
@@ -280,13 +282,21 @@ class SessionRecords:
         return [each for each in found if each.folder]
 
     def control(
-        self, call: CallContext, agent: str, session: str | None, text: str, *, at_reset: bool = False
+        self,
+        call: CallContext,
+        agent: str,
+        session: str | None,
+        text: str,
+        *,
+        at_reset: bool = False,
+        is_of_stop: bool = False,
     ) -> Row:
         """Pause, resume, cancel or write to the sessions of ``agent``, or to its ``session``.
 
         - ``call``: its tool selects the action.
         - ``text``: the message or the reason.
         - ``at_reset``: resume when the limit resets for which the session is parked. Default: now.
+        - ``is_of_stop``: the pause is part of a stop of several agents.
 
         Return the note's row. Raise `InvalidAgentId`, `UnknownAgent`, `InvalidSession`, `SessionNotFound`.
         Raise `NoReset` if a resume at the reset has no known time.
@@ -300,7 +310,8 @@ class SessionRecords:
         if of_agent is None or (session is not None and self._store.journal.head(ZONE, path) is None):
             raise SessionNotFound(session=path)
         subject = validation.escape_unstorable(text, _LONGEST_LINE)
-        note = call.note(ZONE, path, message=subject, content=text or None)
+        detail = {OF_STOP: True} if is_of_stop else None
+        note = call.note(ZONE, path, message=subject, content=text or None, detail=detail)
         if at_reset:
             parking = self._parking(agent if session is None else path)
             if parking is None or parking.resets is None:

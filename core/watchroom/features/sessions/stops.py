@@ -17,7 +17,7 @@ from watchroom.features.people.rules import STOPPED_PATH
 from watchroom.features.requests.rows import CLOCK_SECONDS
 from watchroom.features.sessions.rows import ATTACHMENT, is_leave, presence_of
 from watchroom.features.sessions.rules import stopped_after
-from watchroom.features.sessions.service import SessionRecords
+from watchroom.features.sessions.service import OF_STOP, SessionRecords
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal.topics import messages_to
 from watchroom.kernel.rules.details import session_status
@@ -46,17 +46,23 @@ class StoppedAgents:
         known = self.stopped()
         # An agent that was paused for another reason, for example by a revert, is not resumed with the
         # others.
-        stops = [agent for agent in agents if agent in known or not self.is_paused(agent)]
-        told, refused = self.pause(call, agents)
+        stops = [
+            agent
+            for agent in agents
+            if agent in known or not self.is_paused(agent) or self._is_of_refused_stop(agent)
+        ]
+        told, refused = self.pause(call, agents, of_stop=stops)
         remembered = {agent: row for agent, row in told.items() if agent in stops}
         if remembered:
             self._write(call.with_tool(STOP_AGENTS), remembered, ())
         return told, refused
 
     def pause(
-        self, call: CallContext, agents: Iterable[str]
+        self, call: CallContext, agents: Iterable[str], *, of_stop: Collection[str] = ()
     ) -> tuple[dict[str, int], dict[str, WatchroomError]]:
         """Pause the sessions of ``agents`` until somebody resumes them.
+
+        ``of_stop``: the agents that are recorded as stopped afterwards.
 
         Return by agent the row that paused it, and the error if it could not be paused. Raise `JournalError`.
         """
@@ -64,7 +70,10 @@ class StoppedAgents:
         refused: dict[str, WatchroomError] = {}
         for agent in agents:
             try:
-                told[agent] = self._sessions.control(call.with_tool(PAUSE), agent, None, "").seq
+                row = self._sessions.control(
+                    call.with_tool(PAUSE), agent, None, "", is_of_stop=agent in of_stop
+                )
+                told[agent] = row.seq
             except (InvalidAgentId, UnknownAgent, SessionNotFound) as error:
                 refused[agent] = error
         return told, refused
@@ -137,6 +146,13 @@ class StoppedAgents:
                 return
         if not self.is_active(agent):
             raise AgentPaused(agent=agent)
+
+    def _is_of_refused_stop(self, agent: str) -> bool:
+        """Whether a stop paused ``agent``, and the journal refused the row that lists the stopped agents."""
+        head = self._store.journal.head(ZONE, STOPPED_PATH)
+        said = self._store.journal.topic(messages_to("session", agent), after=head.seq if head else 0)
+        newest = next((row for row in said if _is_steering(row) and self._sessions.counts(row)), None)
+        return newest is not None and newest.tool == PAUSE and newest.detail.get(OF_STOP) is True
 
     def is_paused(self, agent: str) -> bool:
         """Whether every open session of ``agent`` is paused or has an instruction to pause."""

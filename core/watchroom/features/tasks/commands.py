@@ -7,6 +7,7 @@ file that it changed becomes a version by its agent.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import time
 import uuid
@@ -27,6 +28,7 @@ from watchroom.errors import (
     CommandStopped,
     CommandUnanswered,
     DiskFailed,
+    JournalError,
     NoSandbox,
     RepositoryRefused,
     TaskQuotaExceeded,
@@ -80,6 +82,10 @@ _CHECK_OUTPUT_BYTES: Final = 16 * 1024 * 1024
 """Maximum bytes of each output stream of a check. The end of its output says how it ended."""
 _OUTPUT_SECONDS: Final = 0.1
 """Minimum seconds between two rows of output."""
+_REFUSED_JOB: Final = "last rows of commands"
+_RETRY_SECONDS: Final = 5.0
+"""Seconds until a refused last row is written again."""
+_log = logging.getLogger("watchroom")
 
 
 class CommandChanges(NamedTuple):
@@ -102,10 +108,9 @@ class CommandChanges(NamedTuple):
 
 
 class CommandOutcome(NamedTuple):
-    """The result of a command, its last row, and its changes."""
+    """The result of a command, and its changes."""
 
     result: CommandResult
-    row: Row
     changes: CommandChanges
 
 
@@ -200,6 +205,8 @@ class Commands:
         """For each running command, the commands that ran in the same folder at the same time."""
         self._recovered: set[str] = set()
         """The tasks whose interrupted commands have received their last rows."""
+        self._refused: dict[str, Write] = {}
+        """The last rows that the journal refused, by the path of their command."""
 
     @property
     def sandbox(self) -> SandboxProbe:
@@ -298,7 +305,7 @@ class Commands:
             seconds=content["seconds"],
             truncated=content["cut"],
         )
-        return CommandOutcome(result, end, CommandChanges(**content.get("left", {})))
+        return CommandOutcome(result, CommandChanges(**content.get("left", {})))
 
     @contextmanager
     def _stoppable(self, agent: str) -> Iterator[_StopSignal]:
@@ -403,19 +410,19 @@ class Commands:
         # Changes by other commands in the same folder cannot be separated.
         beside: dict[str, Json] = {"beside": sorted(execution.concurrent)} if execution.concurrent else {}
         author = started.author(**beside)
-        changes = CommandChanges()
+        moved: list[str] = []
         detail: dict[str, Json] = {"changed": 0, **execution.network}
         try:
-            moved: list[str] = []
             # A person has approved a command without a sandbox.
             if backend.name != UnsandboxedBackend.name:
-                moved = self._quarantine_repositories(started, author, protects_git=protects_git)
+                self._quarantine_repositories(started, author, moved, protects_git=protects_git)
             until = max(until, time.monotonic() + _MIN_RECORDING_SECONDS)
             recorded = self._files.record_task_changes(task, author, until=until)
             changes = self._describe_changes(recorded, moved)
             detail["changed"] = len(recorded.changed)
         except (WatchroomError, OSError) as error:
             # The last row records that the changes are unknown.
+            changes = CommandChanges(quarantined=tuple(moved))
             detail[UNRECORDED] = _code_of(error)
         return self._end_finished(started, execution, changes, detail)
 
@@ -498,15 +505,39 @@ class Commands:
             "stopped": result.stopped,
             **detail,
         }
-        return CommandOutcome(result, self._end(started, content, ended), changes)
+        self._end(started, content, ended)
+        return CommandOutcome(result, changes)
 
-    def _end(self, started: _StartedCommand, content: Mapping[str, Json], detail: Mapping[str, Json]) -> Row:
-        """Write the last row of a command."""
-        # The rows of its output must come first.
-        self._store.commits.flush()
+    def _end(self, started: _StartedCommand, content: Mapping[str, Json], detail: Mapping[str, Json]) -> None:
+        """Write the last row of a command, later if the journal refuses it. No error is raised: the command
+        ran, and after an error its agent would run it again."""
         text = json.dumps(content, ensure_ascii=False)
         draft = started.call.with_tool(END).write(COMMAND, started.path, text, started.message, 1, detail)
-        return self._store.write(draft).row
+        try:
+            # The rows of its output must come first.
+            self._store.commits.flush()
+            self._store.write(draft)
+        except JournalError:
+            _log.exception("the last row of the command %s is written later", started.path)
+            with self._lock:
+                self._refused[started.path] = draft
+            self._store.background.schedule(_REFUSED_JOB, self._write_refused, _RETRY_SECONDS)
+
+    def _write_refused(self) -> None:
+        """Write the last rows that the journal refused. Try again later if it still refuses them."""
+        with self._lock:
+            drafts = [*self._refused.values()]
+        try:
+            for draft in drafts:
+                head = self._store.journal.head(COMMAND, draft.path)
+                # The refused row may exist, if the outcome was unknown.
+                if head is not None and head.version == 1:
+                    self._store.write(draft)
+                with self._lock:
+                    del self._refused[draft.path]
+        except JournalError:
+            self._store.background.schedule(_REFUSED_JOB, self._write_refused, _RETRY_SECONDS)
+            raise
 
     def _end_interrupted(self, task: str, folder: str) -> None:
         """Write the last rows of the interrupted commands of ``task``.
@@ -515,10 +546,15 @@ class Commands:
         """
         if task in self._recovered:
             return
-        self._recovered.add(task)
         journal = self._store.journal
-        if not journal.open_items(COMMAND, task):
-            return
+        if journal.open_items(COMMAND, task):
+            self._end_dead(task, folder)
+        self._recovered.add(task)
+
+    def _end_dead(self, task: str, folder: str) -> None:
+        """Write the last rows of the commands of ``task`` whose process is dead, unless another thread or
+        process does."""
+        journal = self._store.journal
         with journal.claim(f"interrupted/{task}") as is_free:
             open_commands = journal.open_items(COMMAND, task) if is_free else ()
             alive = (
@@ -535,7 +571,7 @@ class Commands:
         if "repositories" in start.detail:
             backend = self.sandbox.best
             protects_git = backend is not None and backend.protects_git
-            self._quarantine_repositories(started, started.author(), protects_git=protects_git)
+            self._quarantine_repositories(started, started.author(), [], protects_git=protects_git)
         content, detail = '{"interrupted": true}', dict[str, Json](interrupted=True)
         try:
             # The author is unknown: people may have worked there since.
@@ -558,23 +594,25 @@ class Commands:
         return limits._replace(file_bytes=_SHORT_FILE_BYTES) if quota.is_exceeded_by(usage) else limits
 
     def _quarantine_repositories(
-        self, started: _StartedCommand, author: ChangeAuthor, *, protects_git: bool
-    ) -> list[str]:
-        """Move the git repositories that a command created out of its folder. Return the paths of the first
-        100, which fit in a row.
+        self, started: _StartedCommand, author: ChangeAuthor, paths: list[str], *, protects_git: bool
+    ) -> None:
+        """Move the git repositories that a command created out of its folder, and record that.
 
-        ``protects_git``: the sandbox kept the command from creating a repository at the top of the folder.
+        - ``paths``: receives the paths of the first 100, which fit in a row, even if the row is refused.
+        - ``protects_git``: the sandbox kept the command from creating a repository at the top of the folder.
         """
         target = os.path.join(self._quarantine, started.path.replace("/", "-"))
         moved = quarantine_new_repositories(
             started.folder, target, known=started.repositories, protects_git=protects_git
         )
         if not moved:
-            return []
-        paths = [validation.escape_unstorable(each, validation.MAX_PATH_BYTES) for each in moved[:_MAX_PATHS]]
+            return
+        paths += [
+            validation.escape_unstorable(each, validation.MAX_PATH_BYTES) for each in moved[:_MAX_PATHS]
+        ]
         detail: dict[str, Json] = {
             **(author.detail or {}),
-            "paths": paths,
+            "paths": [*paths],
             "count": len(moved),
             "moved_to": target,
         }
@@ -582,7 +620,6 @@ class Commands:
         outcome, code = RepositoryRefused.outcome, RepositoryRefused.code
         note = author.call.note(FILE, path, outcome, code, author.message, detail=detail)
         self._store.commits.commit(note)
-        return paths
 
     def _describe_changes(self, recorded: RecordedChanges, quarantined: Sequence[str]) -> CommandChanges:
         paths = recorded.changed

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from itertools import chain
 from threading import Lock
 from typing import Final, NamedTuple
@@ -26,7 +26,9 @@ from watchroom.errors import (
     IgnoredFileChanged,
     IgnoredFilesUnknown,
     InvalidWorkspace,
+    JournalError,
     NotFound,
+    OutcomeUnknown,
     TaskQuotaExceeded,
     VersionConflict,
     WatchroomError,
@@ -60,7 +62,7 @@ from watchroom.kernel.rules.file_versions import (
 )
 from watchroom.kernel.rules.row_files import find_row_flaw
 from watchroom.model import OUTSIDE, UNCHECKED, WRITE_FILE, Json, Note, Row, Write
-from watchroom.platform.disk import FileStamp, Found, Parts
+from watchroom.platform.disk import FileStamp, Found, Inspected, Parts
 from watchroom.platform.sandbox.system_folders import is_system_folder
 from watchroom.texts import catalogue
 
@@ -261,8 +263,10 @@ class TaskFiles:
                 raise VersionConflict(self._store.write(draft).row, head, current, content)
             # The append also checks them, but only after the file is written.
             self._store.check_conditions(draft)
+            before = recorder.folder.inspect(parts)
             recorder.folder.write(path, data, executable=is_executable(head))
-            row = self._store.write(draft).row
+            with recorder.restored_if_refused(parts, before):
+                row = self._store.write(draft).row
         self._add_usage(recorder.task, added)
         return row
 
@@ -280,9 +284,10 @@ class TaskFiles:
                 raise IgnoredFileChanged(path=path)
         self._store.check_conditions(call.write(FILE, note.path, None))
         executable = present is not None and present.executable
-        recorder.folder.write(path, data, executable=executable)
         texts = catalogue(self._store.registry.current(call).language)
-        return self._store.commits.commit(note._replace(message=texts("task_files.not_recorded"))).row
+        recorder.folder.write(path, data, executable=executable)
+        with recorder.restored_if_refused(parts, present):
+            return self._store.commits.commit(note._replace(message=texts("task_files.not_recorded"))).row
 
     def _last_seen_checksum(self, actor: str, path: str) -> Json:
         """Return the checksum of the ignored file when ``actor`` last read or wrote it, None if the actor
@@ -538,10 +543,15 @@ class FolderRecorder:
             self._changes(suspects, author, _Budget(until), unreadable, left),
         )
         stale = 0
-        for batch in _batches(changes):
-            committed = self._commit(batch)
-            rows += committed
-            stale += len(batch) - len(committed)
+        try:
+            for batch in _batches(changes):
+                committed = self._commit(batch)
+                rows += committed
+                stale += len(batch) - len(committed)
+        except JournalError:
+            # A later call records what was refused. It is still by this author.
+            self._authors = {each.parts: (each.stamp, self._author_of(each, author)) for each in suspects}
+            raise
         self._authors = {each.parts: (each.stamp, self._author_of(each, author)) for each in left}
         notes = self._note_left_out(unreadable, scan.unnameable, author)
         left_out = len(unreadable) + len(scan.unnameable) if notes else 0
@@ -550,6 +560,25 @@ class FolderRecorder:
     def exclusive(self) -> AbstractContextManager[None]:
         """Keep others from comparing the folder with its rows while the context lasts."""
         return self._store.journal.exclusive(f"file/{self.task}")
+
+    @contextmanager
+    def restored_if_refused(self, parts: Parts, before: Inspected | None) -> Iterator[None]:
+        """Restore the file at ``parts`` if its row, which the context writes, is refused. The caller holds
+        `exclusive`.
+
+        Otherwise the refused text would become an external edit. The file is not restored if the row may
+        exist. ``before``: the file before it was written, None if there was none.
+        """
+        try:
+            yield
+        except OutcomeUnknown:
+            raise
+        except WatchroomError:
+            if before is None:
+                self.folder.remove("/".join(parts))
+            elif before.data is not None:
+                self.folder.write("/".join(parts), before.data, executable=before.executable)
+            raise
 
     def record_file(self, call: CallContext, parts: Parts) -> tuple[Row | None, bool]:
         """Record an external edit of the file at ``parts``. Return the file's row, and whether git ignores
@@ -763,14 +792,15 @@ class FolderRecorder:
         self._noted.intersection_update(unreadable)
         new = [parts for parts in unreadable if parts not in self._noted]
         new = new[: _MAX_NOTED_FOLDERS - len(self._noted)]
-        self._noted.update(new)
         notes = [_note(author, FolderDenied.code, self.path(parts)) for parts in new]
         if unnameable:
             path = self.path(unnameable[0])
             last = self._store.journal.refused(FILE, path, limit=1)
             if not last or last[0].error != FilesSkipped.code:
                 notes.append(_note(author, FilesSkipped.code, path, {"count": len(unnameable)}))
-        return [each.row for each in self._store.commits.commit_all(notes)]
+        rows = [each.row for each in self._store.commits.commit_all(notes)]
+        self._noted.update(new)
+        return rows
 
 
 class _Budget:

@@ -6,6 +6,7 @@ spawned, and the end of a task ends all of its agents. One row records this, so 
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -51,6 +52,7 @@ _MAX_NAME: Final = 40
 """Maximum characters of an id that is made from a role."""
 _NAMELESS: Final = "agent"
 _Heads: TypeAlias = Mapping[tuple[Zone, str], Row | None]
+_log = logging.getLogger("watchroom")
 _BELOW: Final[dict[Layer, Layer]] = {"top": "mid", "mid": "bottom", "bottom": "bottom"}
 
 
@@ -389,7 +391,11 @@ class Members:
         # `ensure_registered` comes afterwards.
         with suppress(VersionConflict):
             self._store.registry.add([agent], write, is_current=True)
-        self._store.checkout.make_folders([agent.id])
+        try:
+            self._store.checkout.make_folders([agent.id])
+        except OSError:
+            # The agent exists. After an error the caller would spawn another one.
+            _log.exception("the folder of %s could not be made", agent.id)
         return rows[0]
 
     def _find_free_id(self, wanted: str, agent: Agent, config: Config, of_wanted: Row | None) -> str:

@@ -227,7 +227,7 @@ def get_workspace_info(context: ToolContext, params: NoParams) -> GetWorkspaceIn
 
 
 def _command_result(outcome: CommandOutcome, params: RunCommandParams, texts: Catalogue) -> RunCommandResult:
-    finished, _, left = outcome
+    finished, left = outcome
     values: dict[str, object] = {
         "stdout": finished.stdout,
         "stderr": finished.stderr,

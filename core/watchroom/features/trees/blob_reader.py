@@ -93,7 +93,7 @@ class BlobReader:
 
     def read(self, entries: Mapping[str, IndexEntry]) -> dict[str, bytes | None]:
         """Return the bytes that git would check out at the paths of ``entries``; see `GitTree.read_blobs`. If
-        a filter exceeds its timeout, the file is read without it. Raises `GitError`."""
+        a filter exceeds its timeout, the file is read without it. Raise `GitError`."""
         if not entries:
             return {}
         plain = {
@@ -108,7 +108,7 @@ class BlobReader:
 
     def read_commit(self, commit: str, paths: Sequence[str]) -> dict[str, bytes | None]:
         """Return the bytes that git would check out at ``paths`` of ``commit``, as `read` does. None for a
-        path that is no file there. Raises `GitError`."""
+        path that is no file there. Raise `GitError`."""
         found: dict[str, bytes | None] = {}
         plain = [path for path in paths if not ODD_PATH.search(path)]
         with self._lock:
@@ -188,13 +188,13 @@ class BlobReader:
 
 
 def _read_sizes(child: AnsweringChild, blobs: set[str], seconds: float) -> dict[str, int]:
-    """Return the sizes of the ``blobs`` that exist and are at most 10 MB. Raises OSError."""
+    """Return the sizes of the ``blobs`` that exist and are at most 10 MB. Raise OSError."""
     found = map(_parse_blob, _ask_about(child, sorted(blobs), seconds))
     return {each.id: each.size for each in found if each is not None}
 
 
 def _ask_about(child: AnsweringChild, names: Sequence[str], seconds: float) -> list[str]:
-    """Return git's line about each of the objects ``names``. Raises OSError."""
+    """Return git's line about each of the objects ``names``. Raise OSError."""
     end = f"?{secrets.token_hex(16)}"
     given = b"".join(os.fsencode(f"{each}\n") for each in (*names, end))
     printed = child.ask(given, f"{end} missing\n".encode(), seconds, _MAX_BYTES)
@@ -216,7 +216,7 @@ def _parse_blob(line: str) -> _Blob | None:
 def _read_contents(
     child: AnsweringChild, blobs: Mapping[str, str], seconds: float
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield each path of ``blobs`` with the bytes that git would check out there. Raises OSError."""
+    """Yield each path of ``blobs`` with the bytes that git would check out there. Raise OSError."""
     # The size in git's own header is the size before the filters. So contents are separated by a line that
     # cannot be in them: the answer for an object that does not exist.
     mark, end = (f"?{secrets.token_hex(16)}".encode() for _ in range(2))

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import Final, NamedTuple
 
+from watchroom.errors import JournalError
 from watchroom.features.config.store import Store
 from watchroom.features.policy.shell_reader import find_commands
 from watchroom.features.trees.commits import AgentCommits
@@ -238,16 +239,26 @@ class TreeCalls:
         with self._lock:
             own = [each for each, call in self._open.items() if each.session == session and call.writes]
             old = [(each, self._open.pop(each)) for each in own if self._open[each].began <= latest]
-        for holder, call in old:
-            for write in call.writes:
-                content = write.file.tree.content(write.file.name)
-                found = content.text if content is not None and content.data is None else None
-                is_made = write.expected is not None and found is not None and found != write.before
-                is_removed = write.removes and content is None and write.before is not None
-                if is_removed or (is_made and _plain(found or "") == _plain(write.expected or "")):
-                    self._end_write(holder, write, None)
-        ended = {holder for holder, _ in old}
-        self._trees.release(lambda each: each in ended)
+        while old:
+            holder, call = old[0]
+            try:
+                self._settle(holder, call)
+            except JournalError:
+                with self._lock:
+                    self._open.update(old)
+                raise
+            self._trees.release(lambda each: each == holder)  # noqa: B023  # called at once
+            del old[0]
+
+    def _settle(self, holder: Holder, call: _OpenCall) -> None:
+        """End the writes of ``call`` that were made."""
+        for write in call.writes:
+            content = write.file.tree.content(write.file.name)
+            found = content.text if content is not None and content.data is None else None
+            is_made = write.expected is not None and found is not None and found != write.before
+            is_removed = write.removes and content is None and write.before is not None
+            if is_removed or (is_made and _plain(found or "") == _plain(write.expected or "")):
+                self._end_write(holder, write, None)
 
     def _note_active(self, holder: Holder, cwd: str) -> None:
         tree = self._trees.tree_at(cwd) if cwd else None
@@ -399,10 +410,6 @@ class TreeCalls:
         self, holder: Holder, file: TreeFile, view: FileView, decision: Decision, intent: Intent, code: str
     ) -> None:
         """Record a refused write as a conflict for people, with its text. A deletion has no text."""
-        with self._lock:
-            self._refused[holder] = None
-            if len(self._refused) > _MAX_CALLS:
-                del self._refused[next(iter(self._refused))]
         detail: dict[str, Json] = {
             GRADE: "tool",
             CLIENT_CALL_ID: holder.call,
@@ -421,6 +428,10 @@ class TreeCalls:
             detail=detail,
         )
         self._store.commits.commit(note)
+        with self._lock:
+            self._refused[holder] = None
+            if len(self._refused) > _MAX_CALLS:
+                del self._refused[next(iter(self._refused))]
 
     def _refuse(
         self,
@@ -475,8 +486,8 @@ class TreeCalls:
         self._remember(holder, _OpenCall(window=window, last_seq=self._store.journal.last_seq(), home=home))
         return PROCEED
 
-    def _close_window(self, holder: Holder, window: Window) -> list[Row]:
-        rows = self._trees.close_window(window)
+    def _close_window(self, holder: Holder, window: Window, *, is_last: bool = False) -> list[Row]:
+        rows = self._trees.close_window(window, is_last=is_last)
         with self._lock:
             if holder in self._commands:
                 self._commands[holder] = self._commands[holder]._replace(ended=time.monotonic())
@@ -540,7 +551,11 @@ class TreeCalls:
 
     def end(self, holder: Holder, use: ToolUse, result: ToolEffects) -> str:
         """Record the ``result`` of the call ``use`` of ``holder``. Return the notices for its agent, empty
-        without any."""
+        without any.
+
+        If the journal refuses that, the call stays open: the next call of its session, or the end of its
+        turn, records it.
+        """
         with self._lock:
             opened = self._open.get(holder) or _OpenCall()
             is_known = holder in self._open
@@ -551,6 +566,24 @@ class TreeCalls:
         if not is_known:
             # Another process checked the call, or no process did.
             opened = _OpenCall(tuple(self._unchecked(use)))
+        try:
+            told = self._end(holder, use, result, opened, is_known=is_known)
+        except JournalError:
+            if is_known:
+                with self._lock:
+                    self._open[holder] = opened
+            raise
+        except BaseException:
+            self._trees.release(lambda each: each == holder)
+            raise
+        self._trees.release(lambda each: each == holder)
+        return "\n".join([*told, *self._take_news(holder.agent)])
+
+    def _end(
+        self, holder: Holder, use: ToolUse, result: ToolEffects, opened: _OpenCall, *, is_known: bool
+    ) -> list[str]:
+        """Record the ``result`` of the call ``use``, checked as ``opened``. Return the notices about it.
+        ``is_known``: whether this process checked it."""
         told: list[str] = []
         if use.kind == "read" and not result.is_failed:
             self._end_reading(holder.agent, use.path, result)
@@ -562,16 +595,13 @@ class TreeCalls:
         if use.command and use.folder and not result.is_failed:
             self._note_named(holder.agent, use, {row.path for row in changed}, opened.last_seq)
         made = {self._find(each): each.intent for each in use.writes}
-        try:
-            for write in opened.writes if not result.is_failed else ():
-                told += self._end_write(holder, _as_made(write, made.get(write.file)), result.original)
-            if result.is_failed and is_known:
-                told += self._note_failed(holder, use, opened.writes)
-            elif use.writes:
-                self._note_ignored(holder.agent, [self._find(each) for each in use.writes])
-        finally:
-            self._trees.release(lambda each: each == holder)
-        return "\n".join([*told, *self._take_news(holder.agent)])
+        for write in opened.writes if not result.is_failed else ():
+            told += self._end_write(holder, _as_made(write, made.get(write.file)), result.original)
+        if result.is_failed and is_known:
+            told += self._note_failed(holder, use, opened.writes)
+        elif use.writes:
+            self._note_ignored(holder.agent, [self._find(each) for each in use.writes])
+        return told
 
     def _note_other_trees(self, holder: Holder, changed: Sequence[Row], home: str) -> list[str]:
         """Record that a command changed files outside the session's own tree. Return the notices for the
@@ -622,9 +652,16 @@ class TreeCalls:
             if is_over:
                 for sessions in self._active.values():
                     sessions.pop(session, None)
-        for holder, call in ended:
+        while ended:
+            holder, call = ended[0]
             if call.window is not None:
-                self._close_window(holder, call.window)
+                try:
+                    self._close_window(holder, call.window, is_last=is_over)
+                except JournalError:
+                    with self._lock:
+                        self._open.update(ended[1:] if is_over else ended)
+                    raise
+            del ended[0]
         self._trees.release(lambda each: each.session == session)
 
     def suspend(self, holder: Holder) -> None:

@@ -130,7 +130,7 @@ class AgentCommits:
 
         ``agents``: authors of versions, also people and ``outside``. Default: all authors.
 
-        Raises `GitError`, `JournalError`.
+        Raise `GitError`, `JournalError`.
         """
         tree_id, head = tree.tree_id(), tree.read_state().head
         names = None if agents is None else tuple(sorted(set(agents)))
@@ -145,7 +145,7 @@ class AgentCommits:
         return CommitPlan(tree_id, head, names, tuple(files), tuple(blocked))
 
     def list_changes(self, tree: GitTree) -> dict[str, FileChanges]:
-        """Return the uncommitted changes of the text files of ``tree`` by path. Raises the errors of
+        """Return the uncommitted changes of the text files of ``tree`` by path. Raise the errors of
         `plan`."""
         head = tree.read_state().head
         found = self.compare(tree, head)
@@ -168,7 +168,7 @@ class AgentCommits:
         - ``branch``: a new branch. None commits onto the checked-out branch.
 
         The author of the commit is the agent if all work is by one agent. Otherwise it is the person in git's
-        settings. Raises `NothingToCommit`, and the errors of `GitTree.commit_files` and `plan`.
+        settings. Raise `NothingToCommit`, and the errors of `GitTree.commit_files` and `plan`.
         """
         plan = self.plan(tree, agents)
         if not plan.files:
@@ -215,7 +215,7 @@ class AgentCommits:
         - ``timeout``: seconds, default an hour.
         - ``cache``: the folder of all copies, default ``watchroom`` in the user's cache folder.
 
-        The copy is kept for the next try. Raises the errors of `plan`.
+        The copy is kept for the next try. Raise the errors of `plan`.
         """
         plan = self.plan(tree, agents)
         content = tree.write_tree(plan.states, parent=plan.head)
@@ -243,7 +243,7 @@ class AgentCommits:
         - ``commit``: the id of HEAD or of one of its ancestors; empty for no commit.
         - ``author_of``: returns the author of a version, default `author_of_version`.
 
-        Raises the errors of `plan`.
+        Raise the errors of `plan`.
         """
         tree_id = tree.tree_id()
         rows, reader = self._read_heads(tree, tree_id, commit)
@@ -263,7 +263,7 @@ class AgentCommits:
         - ``head``: the id of the commit that it had checked out, empty for none.
         - ``as_of``: the last row to read.
 
-        Raises the errors of `plan`.
+        Raise the errors of `plan`.
         """
         rows, reader = self._read_heads(tree, tree_id, head, as_of)
         return {

@@ -161,7 +161,7 @@ class GitTree:
     def find(cls, folder: str) -> GitTree | None:
         """Return the working tree that contains ``folder``, None if there is none.
 
-        Raises `GitError` if git refuses the repository, for example because of its owner, and `GitMissing`.
+        Raise `GitError` if git refuses the repository, for example because of its owner, and `GitMissing`.
         """
         asked = ("--show-toplevel", "--absolute-git-dir", "--git-common-dir")
         found = _locate(folder, asked)
@@ -174,7 +174,7 @@ class GitTree:
         """Return the id of this tree. Create it if the tree has none.
 
         The id is in a file in the tree's own git folder, because git reuses the names of removed trees.
-        Raises OSError if the file cannot be written.
+        Raise OSError if the file cannot be written.
         """
         path = os.path.join(self.git, ID_FILE)
         found = self.read_id()
@@ -249,12 +249,12 @@ class GitTree:
         return True
 
     def list_index(self) -> dict[str, IndexEntry]:
-        """Return the entries of the index by path. Raises `GitError`."""
+        """Return the entries of the index by path. Raise `GitError`."""
         return _parse_index(self._run("ls-files", "-v", "--stage", "-z").output)
 
     def find_compared(self, files: Mapping[str, FileStamp]) -> set[str]:
         """Return the ``files`` whose stamps equal the stamps in the index: git has written or compared them
-        since their last change. Raises `GitError`."""
+        since their last change. Raise `GitError`."""
         if not files:
             return set()
         names = files if len(files) <= _MAX_ARGUMENT_PATHS else ()
@@ -268,7 +268,7 @@ class GitTree:
         return found
 
     def list_committed(self, old: str, new: str) -> set[str]:
-        """Return the paths that differ between two commits. ``old``: empty for no commit. Raises
+        """Return the paths that differ between two commits. ``old``: empty for no commit. Raise
         `GitError`."""
         asked = ("diff-tree", "-r", "--name-only", "--no-renames", "-z")
         arguments = (*asked, old, new) if old else (*asked, "--root", "--no-commit-id", new)
@@ -276,7 +276,7 @@ class GitTree:
         return {os.fsdecode(each) for each in printed.split(b"\0") if each}
 
     def list_staged(self) -> list[str]:
-        """Return the paths whose entries in the index differ from HEAD. Raises `GitError`."""
+        """Return the paths whose entries in the index differ from HEAD. Raise `GitError`."""
         printed = self._run("diff", "--cached", "--name-only", "--no-renames", "-z").output
         return [os.fsdecode(each) for each in printed.split(b"\0") if each]
 
@@ -285,7 +285,7 @@ class GitTree:
         ignore.
 
         Deleted files are included. Submodules, nested repositories, and changes that are only staged are not.
-        Git skips files that are marked as unchanged (``update-index --assume-unchanged``). Raises `GitError`.
+        Git skips files that are marked as unchanged (``update-index --assume-unchanged``). Raise `GitError`.
         """
         asked = (
             "status",
@@ -322,7 +322,7 @@ class GitTree:
 
         The result has None for a path that is not in the revision, is a submodule, or is larger than 10 MB. A
         symbolic link has its target as content. A file of Git LFS has its pointer (see `parse_lfs_pointer`).
-        A file whose filter fails has its blob. Raises `GitError`.
+        A file whose filter fails has its blob. Raise `GitError`.
         """
         wanted = list(dict.fromkeys(paths))
         known = self._list_entries(wanted, revision) if entries is None else entries
@@ -349,7 +349,7 @@ class GitTree:
         }
 
     def list_tree(self, commit: str, paths: Collection[str] | None = None) -> dict[str, IndexEntry]:
-        """Return the files of ``commit`` by path. ``paths``: default all files. Raises `GitError`."""
+        """Return the files of ``commit`` by path. ``paths``: default all files. Raise `GitError`."""
         if paths is not None and len(paths) > _MAX_ARGUMENT_PATHS:
             return {path: entry for path, entry in self.list_tree(commit).items() if path in paths}
         if paths is not None and not paths:
@@ -366,7 +366,7 @@ class GitTree:
         return found
 
     def ignored_among(self, paths: Sequence[str]) -> frozenset[str]:
-        """Return the ``paths`` that git ignores. Raises `IgnoredFilesUnknown`."""
+        """Return the ``paths`` that git ignores. Raise `IgnoredFilesUnknown`."""
         return ignored_among(os.path.join(self.folder, ".git"), paths)
 
     def commit_files(
@@ -389,8 +389,8 @@ class GitTree:
         Staged lines of others stay staged, except for lines that conflict with the commit. Returns ``parent``
         if nothing differs from it.
 
-        Raises `GitBusy` during a rebase or a merge, if the index is locked, or if HEAD is not ``parent``.
-        Raises `InvalidRepository` if ``branch`` exists or is not a valid name. Raises `GitError`.
+        Raise `GitBusy` during a rebase or a merge, if the index is locked, or if HEAD is not ``parent``.
+        Raise `InvalidRepository` if ``branch`` exists or is not a valid name. Raise `GitError`.
         """
         request = CommitRequest(files, message, author, branch, parent)
         return GitWriter(self.folder, self.git).commit(request, self.read_state)
@@ -406,7 +406,7 @@ class GitTree:
     def write_commit(self, content: str, message: str, author: str, *, parent: str) -> str:
         """Write a commit of the git tree ``content``, and return its id. Nothing refers to it.
 
-        ``author``: ``NAME <EMAIL>``, empty for the person in git's settings. Raises `GitError`.
+        ``author``: ``NAME <EMAIL>``, empty for the person in git's settings. Raise `GitError`.
         """
         return GitWriter(self.folder, self.git).write_commit(content, message, author, parent)
 
@@ -543,7 +543,7 @@ class GitTree:
 
 def find_common(folder: str) -> str | None:
     """Return the common git folder of the repository that contains ``folder``, bare or not; None if there is
-    none. Raises `GitError`."""
+    none. Raise `GitError`."""
     found = _locate(folder, ("--git-common-dir",))
     return None if found is None else os.path.realpath(os.path.join(folder, found[0]))
 

@@ -157,7 +157,7 @@ class GitMerger:
         return _line(self._run("commit-tree", tree, *arguments, "-F", "-", given=given))
 
     def move_branch(self, branch: str, before: str, after: str) -> None:
-        """Move a ``branch`` that no working tree has checked out. Raises `GitBusy` if it is not at
+        """Move a ``branch`` that no working tree has checked out. Raise `GitBusy` if it is not at
         ``before``."""
         self._move_ref(f"refs/heads/{branch}", before, after)
 
@@ -223,7 +223,7 @@ class GitMerger:
 
         If a move was interrupted after it had moved the branch, the same call continues it. Files that have
         neither their content in ``before`` nor their content in ``after`` are not changed. Return their
-        paths. Raises `GitBusy` if the branch is at neither commit, or if the index is locked.
+        paths. Raise `GitBusy` if the branch is at neither commit, or if the index is locked.
         """
         writer = GitWriter(self._git.folder, self._git.git)
         writer.recover(self._git.read_state)

@@ -54,7 +54,7 @@ def run_git(
     - ``accepted``: the expected exit codes, default 0; None accepts all.
     - ``on_errors``: called with each part of standard error as soon as git prints it.
 
-    Raises `GitMissing`, and `GitError` if git ends with another exit code, exceeds the timeout, or prints
+    Raise `GitMissing`, and `GitError` if git ends with another exit code, exceeds the timeout, or prints
     more than 256 MiB.
     """
     try:

@@ -198,7 +198,7 @@ class Landings:
 
         ``into``: the branch, default the branch of the main tree.
 
-        Raises `UncommittedWork`, `InvalidTarget`, `GitBusy` during a rebase or a merge, `GitError`.
+        Raise `UncommittedWork`, `InvalidTarget`, `GitBusy` during a rebase or a merge, `GitError`.
         """
         state, target = tree.git.read_state(), into or self.find_target()
         merger = GitMerger(tree.git)
@@ -267,7 +267,7 @@ class Landings:
           next check. The branch is only moved if its exit code is 0.
         - ``linked``, ``timeout``, ``cache``: see `watchroom.features.trees.commits.AgentCommits.try_agent`.
 
-        Raises `TargetChanged` if uncommitted changes block the landing in the tree that has the branch
+        Raise `TargetChanged` if uncommitted changes block the landing in the tree that has the branch
         checked out, `GitBusy` if another landing runs, and the errors of `plan`.
         """
         with self._store.journal.claim(_CLAIM) as is_mine:
@@ -353,7 +353,7 @@ class Landings:
         )
 
     def _find_holder(self, branch: str) -> GitTree | None:
-        """Return the tree that has ``branch`` checked out, None if no tree has. Raises `InvalidTarget` if its
+        """Return the tree that has ``branch`` checked out, None if no tree has. Raise `InvalidTarget` if its
         files could not follow the branch."""
         places = list_places(self._trees.common)
         holders = [each for each in places if branch in (each.branch, each.tree.read_operated_branch())]
@@ -404,7 +404,7 @@ class Landings:
 
     def resume(self) -> None:
         """Continue a landing that was decided, and whose process was killed. Nothing happens while another
-        landing runs. Raises `GitError`, `JournalError`."""
+        landing runs. Raise `GitError`, `JournalError`."""
         with self._store.journal.claim(_CLAIM) as is_mine:
             if is_mine:
                 self._resume(CallContext(SYSTEM))
@@ -478,8 +478,7 @@ class Landings:
         for name, texts in plan.conflicts.items():
             path = _conflict_path(plan.tree, name)
             if not self._is_recorded(path, texts):
-                for draft in self._draft_conflict(plan, path, name, texts):
-                    self._store.commits.commit(draft)
+                self._store.commits.commit_all([*self._draft_conflict(plan, path, name, texts)])
 
     def _is_recorded(self, path: str, texts: ConflictTexts) -> bool:
         journal = self._store.journal

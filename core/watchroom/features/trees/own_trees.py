@@ -220,7 +220,7 @@ class OwnTrees:
 
     @property
     def common(self) -> str:
-        """The git folder that all trees share. Raises `InvalidRepository` if there is none."""
+        """The git folder that all trees share. Raise `InvalidRepository` if there is none."""
         common = self._trees.common
         if not common:
             raise InvalidRepository(path=self._root, rule="not_a_repository")
@@ -232,7 +232,7 @@ class OwnTrees:
         return is_shallow(self.common)
 
     def find(self, name: str) -> OwnTree | None:
-        """Return the linked tree with this name, branch, folder or id, None if there is none. Raises
+        """Return the linked tree with this name, branch, folder or id, None if there is none. Raise
         `GitError`, OSError."""
         found = self._find(name)
         return None if found is None or not found.is_there else self._own(found)
@@ -249,7 +249,7 @@ class OwnTrees:
 
         ``agents``: the agents at work, each with the folder in which it works.
 
-        Raises `GitError`, OSError.
+        Raise `GitError`, OSError.
         """
         places = list_places(self.common)
         trees = [Tree(each.id, each.folder, each.git, each.branch, each.head) for each in places]
@@ -367,7 +367,7 @@ class OwnTrees:
         - ``fork``: copy the uncommitted and new files of the tree around ``here``.
         - ``listeners``: called while it is added.
 
-        A failed setup command does not remove the tree. Raises `InvalidTree`, `GitError`, `NoFreePorts`,
+        A failed setup command does not remove the tree. Raise `InvalidTree`, `GitError`, `NoFreePorts`,
         `JournalError`, OSError.
         """
         with self._store.journal.claim(_key(name)) as is_mine:
@@ -388,7 +388,7 @@ class OwnTrees:
             return added._replace(setup=setup)
 
     def _check_new(self, name: str, here: str, start: str) -> str:
-        """Return the folder of the new tree. Raises `InvalidTree`."""
+        """Return the folder of the new tree. Raise `InvalidTree`."""
         if run_git(("check-ref-format", f"refs/heads/{name}"), folder=here, accepted=None).status or (
             name.startswith("-")
         ):
@@ -587,7 +587,7 @@ class OwnTrees:
 
         ``agents``: as in `list_trees`.
 
-        Raises `UnknownTree`, `GitError`, `JournalError`, OSError.
+        Raise `UnknownTree`, `GitError`, `JournalError`, OSError.
         """
         places = list_places(self.common)
         place = self._find(name)
@@ -604,7 +604,7 @@ class OwnTrees:
 
         ``force``: ignore all obstacles that are not final.
 
-        Raises `TreeKept` if there is an obstacle, even one that came after the plan, `InvalidTree` if another
+        Raise `TreeKept` if there is an obstacle, even one that came after the plan, `InvalidTree` if another
         command removes it, `GitError`, `JournalError`, OSError.
         """
         with self._store.journal.claim(_key(plan.name)) as is_mine:

@@ -63,7 +63,7 @@ class PortBlocks:
         return next((each.block for each in self._read() if (each.tree, each.git) == key), None)
 
     def take(self, tree: GitTree, size: int, lowest: int) -> PortBlock:
-        """Return the block of ``tree``. If it has none, it gets ``size`` ports from ``lowest`` on. Raises
+        """Return the block of ``tree``. If it has none, it gets ``size`` ports from ``lowest`` on. Raise
         `NoFreePorts`."""
         key = (tree.tree_id(), tree.git)
         with self._locked():

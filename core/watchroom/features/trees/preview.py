@@ -336,13 +336,13 @@ class ConflictPreview:
         known = self._found.get(key)
         if known is None:
             known = self._read_recorded(key)
-        self._found[key] = found
         if found != known:
             # A removed tree has no name.
             one, other = (places[each].name if each in places else "" for each in key)
             prediction = Prediction(key, tuple(sorted(found))[:_MAX_LISTED], (one, other))
             note = CallContext(SYSTEM, PREDICT).note(TREE, key[0], detail=prediction.detail)
             self._store.commits.commit(note)
+        self._found[key] = found
 
     def _read_recorded(self, key: tuple[str, str]) -> frozenset[str]:
         """Return the prediction in the newest row about the pair."""

@@ -206,7 +206,7 @@ class PullRequests:
 
         ``texts``: the language of its texts.
 
-        Raises `InvalidTarget`, `InvalidBranch`, `NothingToCommit`, and `GitBusy` during a rebase or a merge,
+        Raise `InvalidTarget`, `InvalidBranch`, `NothingToCommit`, and `GitBusy` during a rebase or a merge,
         or if files change meanwhile.
         """
         state = git.read_state()
@@ -383,7 +383,7 @@ class PullRequests:
         - ``texts``: the language of the commits.
         - ``is_draft``: open it as a draft.
 
-        Raises `InvalidRemote`, `InvalidBranch` if the branch was made or moved by others.
+        Raise `InvalidRemote`, `InvalidBranch` if the branch was made or moved by others.
         """
         options = plan.options
         if is_pushed and not plan.has_remote:

@@ -18,7 +18,7 @@ def remove_traces(common: str) -> list[str]:
     was tried, and the files of Watchroom in the git folders of its trees.
 
     The workspace is renamed first, so that no other process opens it half removed. The next call continues an
-    interrupted removal. Return the paths that were removed. Raises OSError, `GitError`.
+    interrupted removal. Return the paths that were removed. Raise OSError, `GitError`.
     """
     root = workspace_root(common)
     leaving = root + _LEAVING

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from threading import Condition, RLock
 from typing import Final, NamedTuple
 
-from watchroom.errors import TreeGone, WatchroomError
+from watchroom.errors import JournalError, TreeGone, WatchroomError
 from watchroom.features.config.store import Store
 from watchroom.features.trees.git import GitTree
 from watchroom.features.trees.recorder import Busy, TreeRecorder, Window
@@ -284,11 +284,12 @@ class Trees:
         with self._lock:
             self._windows.setdefault(window, [])
 
-    def close_window(self, window: Window) -> list[Row]:
+    def close_window(self, window: Window, *, is_last: bool = True) -> list[Row]:
         """Record the changes made while the command of ``window`` ran, and note that it has ended.
 
         Return the rows of all changes since it began; none if it was not open. Changed files that other
-        agents are writing are compared after the write, or after a second.
+        agents are writing are compared after the write, or after a second. ``is_last``: close the window even
+        if the journal refuses the changes. Otherwise it stays open, because they are still its agent's.
         """
         with self._lock:
             if window not in self._windows:
@@ -301,10 +302,18 @@ class Trees:
                     self._released.wait(deadline - time.monotonic())
                 for tree in self.all():
                     self.record(tree)
-        finally:
-            with self._lock:
-                rows = self._windows.pop(window, [])
-        return rows
+        except JournalError:
+            if is_last:
+                self._forget_window(window)
+            raise
+        except BaseException:
+            self._forget_window(window)
+            raise
+        return self._forget_window(window)
+
+    def _forget_window(self, window: Window) -> list[Row]:
+        with self._lock:
+            return self._windows.pop(window, [])
 
     def _has_leased_suspects(self) -> bool:
         with self._lock:
@@ -359,7 +368,7 @@ class Trees:
         """Write a file into its tree, and commit ``draft`` as its version. Return the outcome.
 
         An external edit that has no row yet is recorded first, so that ``draft`` conflicts with it. The texts
-        of a landing conflict are only committed, because no tree has a file for them. Raises `FolderDenied`,
+        of a landing conflict are only committed, because no tree has a file for them. Raise `FolderDenied`,
         `TreeGone`.
         """
         if is_landing_path(draft.path):
@@ -375,7 +384,7 @@ class Trees:
         """Write the newest version of the file ``name`` into its tree, if a revert made it and the file is
         unchanged since.
 
-        Do nothing if the tree was removed. Raises `FolderDenied`.
+        Do nothing if the tree was removed. Raise `FolderDenied`.
         """
         found = self.tree(tree)
         if found is not None:

@@ -28,7 +28,7 @@ class Standing(NamedTuple):
 def read_standing(tree: Tree, trees: Iterable[Tree]) -> Standing | None:
     """Compare ``tree`` with its upstream, else with the branch of the main tree in ``trees``.
 
-    None if the tree has no commit, or there is no branch to compare it with. Raises `GitError`, OSError.
+    None if the tree has no commit, or there is no branch to compare it with. Raise `GitError`, OSError.
     """
     if not tree.head:
         return None

@@ -68,7 +68,7 @@ class CommitAgentResult(ResultModel):
 
 @tool(COMMIT_AGENT, path=("tree",))
 def commit_agent(context: ToolContext, params: CommitAgentParams) -> CommitAgentResult:
-    """Commit the work of some agents without the work of others, for the person of ``context``. Raises
+    """Commit the work of some agents without the work of others, for the person of ``context``. Raise
     `TreeGone`, `NothingToCommit`, `GitBusy`, `InvalidBranch`, `GitError`."""
     commits, found = context.zones.agent_commits, _find(context, params.tree)
     plan = commits.plan(found.git, params.agents)
@@ -109,7 +109,7 @@ class TryAgentResult(ResultModel):
 
 @tool(TRY_AGENT, path=("tree",))
 def try_agent(context: ToolContext, params: TryAgentParams) -> TryAgentResult:
-    """Run a command in a copy of the tree that has the work of some agents only. Raises `TreeGone`,
+    """Run a command in a copy of the tree that has the work of some agents only. Raise `TreeGone`,
     `GitError`."""
     found = _find(context, params.tree)
     done = context.zones.agent_commits.try_agent(
@@ -146,7 +146,7 @@ class LandTreeResult(ResultModel):
 
 @tool(LAND, path=("tree",))
 def land_tree(context: ToolContext, params: LandTreeParams) -> LandTreeResult:
-    """Land a tree for the person of ``context``. If it does not land, send its agents a message. Raises
+    """Land a tree for the person of ``context``. If it does not land, send its agents a message. Raise
     `TreeGone`, `UncommittedWork`, `TargetChanged`,
     `InvalidTarget`, `GitBusy`, `GitError`."""
     found = _find(context, params.tree)
@@ -205,7 +205,7 @@ class OpenPullRequestResult(ResultModel):
 @tool(PULL_REQUEST, path=("tree",))
 def open_pull_request(context: ToolContext, params: OpenPullRequestParams) -> OpenPullRequestResult:
     """Make the branch of a pull request for the person of ``context``, push it, and open the pull request.
-    Raises `TreeGone`, `NothingToCommit`, `InvalidTarget`, `InvalidBranch`, `InvalidRemote`, `GitBusy`,
+    Raise `TreeGone`, `NothingToCommit`, `InvalidTarget`, `InvalidBranch`, `InvalidRemote`, `GitBusy`,
     `GitError`."""
     from watchroom.features.trees.pull_requests import PullRequestOptions
 
@@ -289,7 +289,7 @@ class CommentResult(ResultModel):
 
 @tool(COMMENT, path=("tree",))
 def comment_lines(context: ToolContext, params: CommentLinesParams) -> CommentResult:
-    """Comment on lines, edit the comment, or remove it. Nothing is sent. Raises `TreeGone`."""
+    """Comment on lines, edit the comment, or remove it. Nothing is sent. Raise `TreeGone`."""
     if context.zones.trees.tree(params.tree) is None:
         raise TreeGone(tree=params.tree)
     comment = TreeComment(
@@ -321,7 +321,7 @@ def mark_comments_sent(context: ToolContext, params: MarkCommentsSentParams) -> 
 
 
 def _find(context: ToolContext, tree: str) -> TreeRecorder:
-    """Return the tree with this id, after recording its changes. Raises `TreeGone`."""
+    """Return the tree with this id, after recording its changes. Raise `TreeGone`."""
     trees = context.zones.trees
     found = trees.tree(tree)
     if found is None:

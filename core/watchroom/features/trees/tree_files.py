@@ -85,7 +85,7 @@ class AddedFiles(NamedTuple):
         return cls(included, linked, made, found.get("is_complete") is not False)
 
     def write(self, git: str) -> None:
-        """Write this record into the git folder ``git`` of a tree. Raises OSError."""
+        """Write this record into the git folder ``git`` of a tree. Raise OSError."""
         path = os.path.join(git, ADDED_FILE)
         with open(f"{path}.new", "w", encoding="utf-8") as file:
             json.dump(self._asdict(), file)
@@ -253,7 +253,7 @@ def list_included(source: GitTree) -> list[str]:
     """Return the names of the ignored files and folders of ``source`` that its ``.worktreeinclude`` names.
 
     The file has the syntax of ``.gitignore``. A folder is returned as one name, with a slash at the end, if
-    git ignores everything in it, and a pattern matches it. Raises `GitError`.
+    git ignores everything in it, and a pattern matches it. Raise `GitError`.
     """
     path = os.path.join(source.folder, INCLUDE_FILE)
     if not os.path.isfile(path):

@@ -281,7 +281,7 @@ class TreeRemoval:
         """Rename the folder of the tree, so that nothing is written into it by its path. Yields its new path,
         empty if there is no folder. Undone if the context fails.
 
-        Raises `TreeKept` if the tree has changed since ``plan``.
+        Raise `TreeKept` if the tree has changed since ``plan``.
         """
         place = plan.place
         if not place.is_there:
@@ -404,7 +404,7 @@ def delete_folder(folder: str) -> None:
 
 
 def remove_worktree(common: str, folder: str, git: str) -> None:
-    """Remove a working tree from its repository. Its branch stays. Raises `GitError`, OSError.
+    """Remove a working tree from its repository. Its branch stays. Raise `GitError`, OSError.
 
     - ``common``: the git folder of all trees.
     - ``folder``: the folder of the tree, which is removed too. Empty if it is not the tree's any more.

@@ -89,7 +89,7 @@ class TreePlace(NamedTuple):
 
 def list_places(common: str) -> list[TreePlace]:
     """Return the working trees of the repository with the shared git folder ``common``, the main one first.
-    Copies in which work is tried are left out. Raises `GitError`, OSError."""
+    Copies in which work is tried are left out. Raise `GitError`, OSError."""
     return [_describe(folder, git, common) for folder, git in _find_folders(common)]
 
 

@@ -81,7 +81,7 @@ def run_trial(
     - ``claim``: called with the number of a copy; returns a claim that keeps other tries from using it.
     - ``stopping``: ends the command when set.
 
-    Raises `GitError` if no copy is free.
+    Raise `GitError` if no copy is free.
     """
     folder = trials_folder(tree, cache)
     for slot in range(_MAX_SLOTS):
@@ -95,7 +95,7 @@ def run_trial(
 
 
 def remove_trials(tree: GitTree, cache: str = "") -> None:
-    """Remove all copies of ``tree``. Raises `GitError`."""
+    """Remove all copies of ``tree``. Raise `GitError`."""
     folder = trials_folder(tree, cache)
     if os.path.isdir(folder):
         shutil.rmtree(folder)

@@ -40,7 +40,7 @@ class CopiedState(NamedTuple):
 def copy_working_state(source: GitTree, target: GitTree) -> CopiedState:
     """Make the files of ``target`` equal to those of ``source``, which has the same commit checked out.
 
-    Raises `GitError`, OSError.
+    Raise `GitError`, OSError.
     """
     changed: set[bytes] = set()
     folders: set[bytes] = set()

@@ -70,7 +70,7 @@ class Machine(NamedTuple):
 
 
 def parse_machine(name: str, address: str, program: str = "") -> Machine:
-    """Return the machine ``name`` at ``address``. Raises `AddressProblem`.
+    """Return the machine ``name`` at ``address``. Raise `AddressProblem`.
 
     - ``address``: ``ssh://[USER@]HOST[:PORT]/PATH``. ``/~/PATH`` begins in the home folder.
     - ``program``: default `PROGRAM`.

@@ -95,7 +95,7 @@ class PersonAnswers:
 
 
 def _read(journal: Journal, number: int) -> RequestDetails:
-    """Return the request ``number``. Raises `RequestNotFound`."""
+    """Return the request ``number``. Raise `RequestNotFound`."""
     asked = find_request(journal, number)
     if asked is None:
         raise RequestNotFound(request=number)

@@ -287,7 +287,7 @@ class _Link:
         self._show()
 
     async def _connect(self) -> None:
-        """Connect, and follow the machine until the connection ends. Raises `_Lost`, `_OtherProtocol`."""
+        """Connect, and follow the machine until the connection ends. Raise `_Lost`, `_OtherProtocol`."""
         starting = asyncio.ensure_future(_start(self._command))
         try:
             transport, process = await asyncio.shield(starting)
@@ -327,7 +327,7 @@ class _Link:
             raise _OtherProtocol
 
     async def _read(self, stream: StreamReader | None, seconds: float) -> FromFar:
-        """Return the next message. Raises `_Lost`."""
+        """Return the next message. Raise `_Lost`."""
         if stream is None:
             raise _Ended
         try:
@@ -414,7 +414,7 @@ class _Link:
 
 
 async def _start(command: Sequence[str]) -> tuple[SubprocessTransport, Process]:
-    """Start ``command``. Raises OSError."""
+    """Start ``command``. Raise OSError."""
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.subprocess_exec(
         lambda: SubprocessStreamProtocol(limit=MAX_LINE, loop=loop),

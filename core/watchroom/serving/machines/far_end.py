@@ -70,7 +70,7 @@ class FarEnd:
         self._pending = b""
 
     def run(self) -> None:
-        """Serve until the near end leaves, or is silent for `SILENT_SECONDS`. Raises `JournalError`."""
+        """Serve until the near end leaves, or is silent for `SILENT_SECONDS`. Raise `JournalError`."""
         self._send(self._hello)
         hello = self._next_line()
         if hello is None or not _has_same_protocol(hello):

@@ -176,12 +176,12 @@ def dump_line(message: BaseModel) -> bytes:
 
 
 def parse_from_far(line: bytes) -> FromFar:
-    """Return the message in ``line``. Raises `BadLineError`."""
+    """Return the message in ``line``. Raise `BadLineError`."""
     return _parse(_FROM_FAR, line)
 
 
 def parse_from_near(line: bytes) -> FromNear:
-    """Return the message in ``line``. Raises `BadLineError`."""
+    """Return the message in ``line``. Raise `BadLineError`."""
     return _parse(_FROM_NEAR, line)
 
 

@@ -30,7 +30,7 @@ idle."""
 async def answer_hook(served: ServedWorkspace, request: ServiceRequest, connection: Connection) -> None:
     """Answer ``request``, a hook of a client. If the hook ends before its answer, withdraw its question.
 
-    Raises `BadRequest`, ConnectionError, `WatchroomError`.
+    Raise `BadRequest`, ConnectionError, `WatchroomError`.
     """
     client = request.get("client", DEFAULT_CLIENT)
     if client not in HOOKED_CLIENTS:
@@ -102,7 +102,7 @@ def _parse_event(body: bytes) -> Event:
 
 
 async def _find_attendant(served: ServedWorkspace, request: ServiceRequest, event: Event) -> Attendant | None:
-    """Return the attendant of the client that runs the hook. None if no answer is needed. Raises `BadRequest`
+    """Return the attendant of the client that runs the hook. None if no answer is needed. Raise `BadRequest`
     if the service cannot identify the client."""
     client, agents = request.get("client", DEFAULT_CLIENT), request.all("agent")
     if len(agents) > MAX_AGENTS:
@@ -135,7 +135,7 @@ def _dump(answer: HookAnswer, request: ServiceRequest) -> str:
     """Return ``answer`` in the form requested by ``request``: the hook's output, or JSON with its output,
     error output and exit status.
 
-    Raises `BadRequest` if the first form cannot express the answer.
+    Raise `BadRequest` if the first form cannot express the answer.
     """
     if request.get("form") == "status":
         return json.dumps({"said": answer.dump(), "error": answer.error, "status": answer.status})

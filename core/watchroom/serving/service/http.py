@@ -79,7 +79,7 @@ class Connection:
         self._has_begun = False
 
     async def read_request(self) -> ServiceRequest:
-        """Return the request. Raises `BadRequest`, ConnectionError, TimeoutError."""
+        """Return the request. Raise `BadRequest`, ConnectionError, TimeoutError."""
         async with asyncio.timeout(READ_SECONDS):
             try:
                 head = await self._next_event()
@@ -121,7 +121,7 @@ class Connection:
             await self.writer.drain()
 
     async def beat(self) -> None:
-        """Show the client that its answer is still pending. Raises ConnectionError."""
+        """Show the client that its answer is still pending. Raise ConnectionError."""
         await self._send(*self._begin(200), h11.Data(data=_BEAT))
 
     def _begin(self, status: int) -> Sequence[h11.Event]:
@@ -134,12 +134,12 @@ class Connection:
 
     async def answer(self, text: str, status: int = 200) -> None:
         """Answer with ``text``, and end the answer. ``status``: the HTTP status, if the answer has not begun.
-        Raises ConnectionError."""
+        Raise ConnectionError."""
         body = h11.Data(data=text.encode("utf-8", "replace"))
         await self._send(*self._begin(status), body, h11.EndOfMessage())
 
     async def refuse(self, text: str, status: int) -> None:
-        """Answer with an error. An answer that has begun is cut off, because it began as a success. Raises
+        """Answer with an error. An answer that has begun is cut off, because it began as a success. Raise
         ConnectionError."""
         if self._has_begun:
             self.writer.transport.abort()
@@ -149,7 +149,7 @@ class Connection:
     async def upgrade(self, protocol: str) -> None:
         """Switch from HTTP to ``protocol``.
 
-        Raises `BadRequest` if the client has not requested this or does not wait for the answer, and
+        Raise `BadRequest` if the client has not requested this or does not wait for the answer, and
         ConnectionError.
         """
         # The state is documented, but is not in the library's list of names.
@@ -163,7 +163,7 @@ class Connection:
 
     async def wait_with_beats(self, *awaited: asyncio.Future[Any]) -> None:
         """Wait until one of ``awaited`` is done. In the meantime, show the client that its answer is still
-        pending. Raises ConnectionError."""
+        pending. Raise ConnectionError."""
         while not (await asyncio.wait(awaited, timeout=BEAT_SECONDS, return_when=asyncio.FIRST_COMPLETED))[0]:
             await self.beat()
 

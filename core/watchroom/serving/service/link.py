@@ -58,7 +58,7 @@ class ServiceLink:
                 self._leave()
 
     def connect(self) -> socket.socket:
-        """Send the request to the service. Raises `NoService` with the reason if the service does not accept
+        """Send the request to the service. Raise `NoService` with the reason if the service does not accept
         it."""
         try:
             return self._connect()
@@ -97,7 +97,7 @@ class ServiceLink:
             connection.close()
 
     def _start_service(self) -> None:
-        """Start the service, and wait until it is ready. Raises OSError."""
+        """Start the service, and wait until it is ready. Raise OSError."""
         client_program.make_runtime_folder()
         # The shell leaves the service to process 1. Its output ends when the service is ready.
         subprocess.run(

@@ -21,7 +21,7 @@ _MAX_PORT = 65_535
 async def serve_relay(served: ServedWorkspace, request: ServiceRequest, connection: Connection) -> None:
     """Serve the client whose relay sent ``request``, until the relay closes the connection.
 
-    Raises `BadRequest`, `UnknownAgent`, ConnectionError.
+    Raise `BadRequest`, `UnknownAgent`, ConnectionError.
     """
     agents, client = request.all("agent"), request.get("client")
     is_known = client in HOOKED_CLIENTS
@@ -55,7 +55,7 @@ async def serve_relay(served: ServedWorkspace, request: ServiceRequest, connecti
 async def serve_http(served: ServedWorkspace, request: ServiceRequest, connection: Connection) -> None:
     """Serve the port in ``request`` on the loopback interface, until the client closes the connection.
 
-    Raises `BadRequest`, ConnectionError.
+    Raise `BadRequest`, ConnectionError.
     """
     from watchroom.serving.http import LOOPBACK, BackgroundServer, http_app
 
@@ -86,7 +86,7 @@ async def serve_http(served: ServedWorkspace, request: ServiceRequest, connectio
 
 
 async def hold(served: ServedWorkspace, request: ServiceRequest, connection: Connection) -> None:
-    """Keep the workspace open until the client closes the connection. Raises ConnectionError."""
+    """Keep the workspace open until the client closes the connection. Raise ConnectionError."""
     await connection.upgrade(_HOLD)
     await connection.reader.read(1)
 

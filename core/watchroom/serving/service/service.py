@@ -87,7 +87,7 @@ class Service:
 
     async def run(self) -> bool:
         """Serve until the service is stopped or idle. Return False if another service of this user is
-        running. Raises OSError, `LocksUnsupported`."""
+        running. Raise OSError, `LocksUnsupported`."""
         folder = await run_in_thread(make_runtime_folder)
         lock = ProcessLock(os.path.join(folder, LOCK), self._platform)
         try:
@@ -164,7 +164,7 @@ class Service:
             await connection.close()
 
     async def _answer(self, connection: Connection) -> None:
-        """Answer the request of ``connection``. Raises `BadRequest`, `WatchroomError`, OSError."""
+        """Answer the request of ``connection``. Raise `BadRequest`, `WatchroomError`, OSError."""
         uid = peer_of(connection.writer).uid
         if uid not in (-1, os.getuid()):
             raise BadRequest(403, "another user's service")
@@ -192,7 +192,7 @@ class Service:
                 raise BadRequest(404, "no such request")
 
     async def _serve_client(self, request: ServiceRequest, connection: Connection) -> None:
-        """Serve a client in its workspace. Raises `BadRequest`, `WatchroomError`, OSError."""
+        """Serve a client in its workspace. Raise `BadRequest`, `WatchroomError`, OSError."""
         root = request.get("root")
         if "\0" in root or not (os.path.isabs(root) or is_server_address(root)):
             raise BadRequest(409, "no workspace")
@@ -207,7 +207,7 @@ class Service:
     async def _read_line(self, request: ServiceRequest) -> str:
         """Return the status line of the workspace around the place in ``request``, empty if there is none.
 
-        A question neither opens a workspace nor keeps it open. Raises `BadRequest`, `WatchroomError`,
+        A question neither opens a workspace nor keeps it open. Raise `BadRequest`, `WatchroomError`,
         OSError.
         """
         given = request.get("place")

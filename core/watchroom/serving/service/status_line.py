@@ -26,7 +26,7 @@ class StatusReader:
         self._lock = Lock()
 
     def read(self) -> Model:
-        """Return the present state. Raises `JournalError`."""
+        """Return the present state. Raise `JournalError`."""
         journal = self._journal
         with self._lock:
             fold = self._fold = self._fold or open_fold(journal)

@@ -100,7 +100,7 @@ class ServedWorkspace:
           another client has started it
         - ``is_strict``: see `Attendant`
 
-        None if the client is unknown, has ended, or exceeds the limit. Raises `UnknownAgent`.
+        None if the client is unknown, has ended, or exceeds the limit. Raise `UnknownAgent`.
         """
         platform = self.workspace.platform
         async with self._attending:
@@ -186,7 +186,7 @@ class ServedWorkspaces:
         return [*self._open.values()]
 
     async def get(self, root: str) -> ServedWorkspace:
-        """Return the workspace at ``root``, opened if necessary. Raises `WatchroomError`, OSError."""
+        """Return the workspace at ``root``, opened if necessary. Raise `WatchroomError`, OSError."""
         place = root if is_server_address(root) else await run_in_thread(os.path.realpath, root)
         async with self._turn(place):
             known = self._open.get(place)

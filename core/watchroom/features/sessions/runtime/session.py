@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final, ParamSpec, TypeVar
 
-from watchroom.errors import TooManyRequests
+from watchroom.errors import JournalError, OutcomeUnknown, TooManyRequests
 from watchroom.features.budgets.rows import USED, usage_detail
 from watchroom.features.budgets.service import BudgetControl
 from watchroom.features.policy.rules import PolicyDecision
@@ -272,7 +272,14 @@ class Session:
             return again or key in self._uncertain_calls or self._resumed_at == self._version
         if not again:
             name = call.function.name
-            await self._in_pool(self._zone.record_tool_start, self.path, self._version, key, name)
+            try:
+                await self._in_pool(self._zone.record_tool_start, self.path, self._version, key, name)
+            except OutcomeUnknown:
+                raise
+            except JournalError:
+                # The next attempt is the first one.
+                self._started_calls.discard(key)
+                raise
         return again
 
     def _decide_policy(self, tool: str, arguments: Mapping[str, Json]) -> PolicyDecision:
@@ -360,34 +367,48 @@ class Session:
         return sum(isinstance(message, AssistantMessage) for message in self._state.messages)
 
     async def _process_controls(self) -> None:
-        """Process the inbox in order. Messages wait until the calls before them have their results."""
+        """Process the inbox in order. Messages wait until the calls before them have their results. If the
+        journal refuses a step, its instruction or message stays for the next attempt."""
         self._signal.clear()
         while self._inbox:
-            control = self._inbox.pop(0)
-            row = control.row
-            self._last_processed = row.seq
-            if row.tool == MESSAGE:
-                self._messages.append(control)
-            elif row.tool == PAUSE and self._state.status not in (*ENDED, "paused"):
-                await self._commit_transition(transitions.pause(self._state, row.actor), row)
-            elif is_leave(row):
-                # `_wait_for_reset` reads it from the journal, because another process may have received it.
-                continue
-            elif row.tool == RESUME and self._state.status in ("paused", "parked", "error"):
-                await self._commit_transition(transitions.resume(self._state, row.actor), row)
-            elif row.tool == CANCEL and self._state.status != "cancelled":
-                await self._cancel(row, control.text)
-            elif row.tool in (ANSWER, WITHDRAW) and self._state.asked is not None:
-                await self._apply_answer()
+            before, self._last_processed = self._last_processed, self._inbox[0].row.seq
+            try:
+                await self._process_control(self._inbox[0])
+            except JournalError:
+                self._last_processed = before
+                raise
+            del self._inbox[0]
         if self._end_row is not None and (self._is_ended_by_others() or self._exceeds_final_answer()):
             await self._cancel(self._end_row, self._end_row.message)
         if self._state.status != "cancelled":
             while self._messages and transitions.accepts_message(self._state):
-                control = self._messages.popleft()
-                step = transitions.add_message(
-                    self._state, control.text, control.row.actor, is_verified=control.is_verified
-                )
-                await self._commit_transition(step, control.row)
+                await self._add_message(self._messages.popleft())
+
+    async def _process_control(self, control: SessionRecord) -> None:
+        row = control.row
+        if row.tool == MESSAGE:
+            self._messages.append(control)
+        elif row.tool == PAUSE and self._state.status not in (*ENDED, "paused"):
+            await self._commit_transition(transitions.pause(self._state, row.actor), row)
+        elif is_leave(row):
+            # `_wait_for_reset` reads it from the journal, because another process may have received it.
+            return
+        elif row.tool == RESUME and self._state.status in ("paused", "parked", "error"):
+            await self._commit_transition(transitions.resume(self._state, row.actor), row)
+        elif row.tool == CANCEL and self._state.status != "cancelled":
+            await self._cancel(row, control.text)
+        elif row.tool in (ANSWER, WITHDRAW) and self._state.asked is not None:
+            await self._apply_answer()
+
+    async def _add_message(self, control: SessionRecord) -> None:
+        step = transitions.add_message(
+            self._state, control.text, control.row.actor, is_verified=control.is_verified
+        )
+        try:
+            await self._commit_transition(step, control.row)
+        except JournalError:
+            self._messages.appendleft(control)
+            raise
 
     async def _cancel(self, row: Row, reason: str) -> None:
         if self._state.asked is not None and self._is_own_request():

@@ -1,0 +1,249 @@
+"""When the journal refuses a row, nothing goes on as if it were there, and nothing that has a row is reported as
+refused."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from calls import ok, refused
+from damage import break_content
+from refusing import refusing
+from tasking import on_disk, without_privileges
+from watchroom import Agent, Toolbox, Workspace
+from watchroom.errors import JournalError
+from watchroom.features.handoffs.rows import HAND_OVER
+from watchroom.features.tasks.files import OUTSIDERS
+from watchroom.kernel.call_context import CallContext
+from watchroom.model import ASK, BUDGET_REACHED, PAUSE, STOP_AGENTS, WITHDRAW, Write
+
+pytestmark = pytest.mark.sqlite
+PATIENCE = 20.0
+
+
+def test_an_entry_is_not_reported_as_refused_because_the_lock_stays(root: Path, alice: Toolbox) -> None:
+    board = "bottom-layer-alice"
+    ok(alice, "whiteboard_read", board=board, hold=True)
+    with refusing(root, "NEW.tool = 'release_board'"):
+        ok(alice, "whiteboard_append", board=board, content="Once.")
+    assert ok(alice, "whiteboard_append", board=board, content="Later.")["version"] == 2
+    assert ok(alice, "whiteboard_read", board=board)["content"].count("Once.") == 1
+
+
+def test_a_looping_agent_is_paused_once_the_journal_accepts_the_pause(
+    workspace: Workspace, root: Path, alice: Toolbox
+) -> None:
+    workspace.background.start()
+    with refusing(root, f"NEW.tool = '{PAUSE}'"):
+        for _ in range(8):
+            refused(alice, "collab_read", filepath="missing.md")
+        time.sleep(0.3)
+    deadline = time.monotonic() + PATIENCE
+    while not workspace.journal.notes("agent", "alice", "system", PAUSE):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_plan_and_the_notices_about_it_are_one_commit(
+    workspace: Workspace, root: Path, alice: Toolbox, bob: Toolbox
+) -> None:
+    ok(alice, "declare_plan", paths=["src/a.py"], intent="fix a")
+    with refusing(root, "NEW.tool = 'send_message' AND NEW.path = 'alice'"):
+        assert refused(bob, "declare_plan", paths=["src/*"], intent="all")["error"] == "journal_failed"
+    assert [each["agent"] for each in ok(alice, "list_plans")["plans"]] == ["alice"]
+    ok(bob, "declare_plan", paths=["src/*"], intent="all")
+    assert len(workspace.messages.find_waiting("alice")) == 1
+
+
+@pytest.fixture
+def folder(workspace: Workspace, tmp_path: Path) -> Path:
+    """The folder of the task of alice."""
+    task = workspace.tasks.submit("human:dana", "Build something.", tmp_path / "task")
+    workspace.register([Agent("alice", task=task.id)])
+    return tmp_path / "task"
+
+
+def test_a_task_file_is_as_before_after_a_refused_write(
+    workspace: Workspace, root: Path, alice: Toolbox, folder: Path
+) -> None:
+    ok(alice, "write_file", path="a.txt", content="kept")
+    (folder / "run.sh").write_text("#!/bin/sh\n")
+    (folder / "run.sh").chmod(0o755)
+    with refusing(root, "NEW.tool = 'write_file' AND NEW.outcome = 'ok'"):
+        for path in ("a.txt", "new/b.txt", "run.sh"):
+            assert refused(alice, "write_file", path=path, content="lost")["error"] == "journal_failed"
+    assert on_disk(folder) == {"a.txt": b"kept", "run.sh": b"#!/bin/sh\n"}
+    assert (folder / "run.sh").stat().st_mode & 0o111
+    workspace.scan()
+    assert [row.path for row in workspace.journal.rows(limit=1000) if row.version and row.zone == "file"] == [
+        f"{workspace.config.agents['alice'].task}/a.txt",
+        f"{workspace.config.agents['alice'].task}/run.sh",
+    ]
+
+
+def test_an_ignored_task_file_is_as_before_after_a_refused_write(
+    root: Path, alice: Toolbox, folder: Path
+) -> None:
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    (folder / ".gitignore").write_text("*.log\n")
+    (folder / "a.log").write_text("kept")
+    ok(alice, "read_file", path="a.log")
+    with refusing(root, "NEW.tool = 'write_file' AND NEW.outcome = 'ok'"):
+        for path in ("a.log", "b.log"):
+            assert refused(alice, "write_file", path=path, content="lost")["error"] == "journal_failed"
+    assert (folder / "a.log").read_text() == "kept"
+    assert not (folder / "b.log").exists()
+
+
+@pytest.fixture
+def sandboxed(workspace: Workspace) -> None:
+    if workspace.commands.sandbox.best is None:
+        pytest.skip("no sandbox works here, so no command runs: bubblewrap is to be installed")
+
+
+def open_commands(workspace: Workspace) -> list[str]:
+    return [head.path for head in workspace.journal.heads("command") if head.version == 1]
+
+
+def test_the_result_of_a_command_is_reported_although_its_last_row_comes_later(
+    workspace: Workspace, root: Path, alice: Toolbox, folder: Path, sandboxed: None
+) -> None:
+    with refusing(root, "NEW.tool = 'end_command'"):
+        assert ok(alice, "run_command", command="echo done; touch made")["stdout"] == "done\n"
+        assert len(open_commands(workspace)) == 1
+        workspace.flush()
+        assert len(open_commands(workspace)) == 1
+    workspace.flush()
+    assert open_commands(workspace) == []
+    assert (folder / "made").exists()
+
+
+def test_the_repositories_that_were_moved_away_are_reported_without_their_row(
+    root: Path, alice: Toolbox, folder: Path, sandboxed: None
+) -> None:
+    command = "mkdir -p sub/.git/objects sub/.git/refs; echo 'ref: refs/heads/main' > sub/.git/HEAD"
+    with refusing(root, "NEW.error = 'repository_refused' AND NEW.zone = 'file'"):
+        result = refused(alice, "run_command", command=command)
+    assert (result["error"], result["quarantined"]) == ("repository_refused", ["sub/.git"])
+
+
+def test_an_interrupted_command_is_ended_once_the_journal_accepts_its_end(
+    workspace: Workspace, root: Path, alice: Toolbox, folder: Path, sandboxed: None
+) -> None:
+    task = workspace.config.agents["alice"].task
+    path = f"{task}/0123456789ab"
+    workspace.journal.append(
+        [Write("alice", "run_command", "command", path, "x", detail={"presence": "gone"})]
+    )
+    with refusing(root, "NEW.tool = 'end_command'"):
+        assert refused(alice, "run_command", command="true")["error"] == "journal_failed"
+    ok(alice, "run_command", command="true")
+    assert open_commands(workspace) == []
+
+
+def test_an_unreadable_folder_is_recorded_once_the_journal_accepts_that(
+    workspace: Workspace, root: Path, folder: Path
+) -> None:
+    task = workspace.config.agents["alice"].task
+    (folder / "closed").mkdir(mode=0o000)
+    with without_privileges():
+        with refusing(root, "NEW.error = 'permission_denied'"), pytest.raises(JournalError):
+            workspace.task_files.record_task_changes(task, OUTSIDERS)
+        (row,) = workspace.task_files.record_task_changes(task, OUTSIDERS).rows
+        assert (row.path, row.error) == (f"{task}/closed", "permission_denied")
+        assert workspace.task_files.record_task_changes(task, OUTSIDERS).rows == []
+
+
+def test_a_refused_warning_of_a_budget_leaves_no_request_that_nobody_waits_for(
+    workspace: Workspace, root: Path
+) -> None:
+    workspace.budgets.set_budget(CallContext("human:dana"), "agent", "alice", "steps", 1)
+    step = Write("alice", "step", "session", "alice/s1", "{}", detail={"status": "idle", "step": 1})
+    workspace.journal.append([step])
+    with refusing(root, f"NEW.tool = '{BUDGET_REACHED}'"), pytest.raises(JournalError):
+        workspace.budgets.hold_call("alice")
+    workspace.budgets.hold_call("alice")
+    asked = [row for row in workspace.journal.rows(limit=1000) if row.tool == ASK]
+    assert len([row for row in asked if workspace.requests.find_end(row.path) is None]) == 1
+
+
+def test_a_changed_budget_lets_the_held_calls_go_on_although_the_first_try_was_refused(
+    workspace: Workspace, root: Path
+) -> None:
+    dana = CallContext("human:dana")
+    workspace.budgets.set_budget(dana, "agent", "alice", "steps", 1)
+    step = Write("alice", "step", "session", "alice/s1", "{}", detail={"status": "idle", "step": 1})
+    workspace.journal.append([step])
+    workspace.budgets.hold_call("alice")
+    key = "agent alice steps"
+    assert workspace.budgets.find_open_request(key) is not None
+    with refusing(root, f"NEW.tool = '{WITHDRAW}'"), pytest.raises(JournalError):
+        workspace.budgets.set_budget(dana, "agent", "alice", "steps", 9)
+    workspace.budgets.set_budget(dana, "agent", "alice", "steps", 9)
+    assert workspace.budgets.find_open_request(key) is None
+
+
+def test_agents_of_a_refused_stop_are_released_with_the_others(workspace: Workspace, root: Path) -> None:
+    dana = CallContext("human:dana")
+    for agent in ("alice", "bob", "charlie"):
+        workspace.session_zone.begin(agent, "s1", "{}", "", {"status": "idle"})
+    workspace.session_zone.control(CallContext("human:dana", PAUSE), "charlie", None, "")
+    for refusal in (f"NEW.tool = '{STOP_AGENTS}'", f"NEW.tool = '{PAUSE}' AND NEW.path = 'bob'"):
+        with refusing(root, refusal), pytest.raises(JournalError):
+            workspace.stops.stop(dana, ["alice", "bob", "charlie"])
+    workspace.stops.stop(dana, ["alice", "bob", "charlie"])
+    assert [*workspace.stops.stopped()] == ["alice", "bob"]
+
+
+def test_a_briefing_is_not_delivered_if_the_hand_over_is_refused(
+    workspace: Workspace, root: Path, bob: Toolbox
+) -> None:
+    dana = workspace.tools_for_human("dana")
+    given = {"agent_id": "alice", "to_agent": "bob", "briefing": "Go on."}
+    with refusing(root, f"NEW.tool = '{HAND_OVER}' AND NEW.outcome = 'ok' AND NEW.zone = 'agent'"):
+        assert refused(dana, HAND_OVER, **given)["error"] == "journal_failed"
+    assert ok(bob, "check_my_handoffs")["count"] == 0
+    ok(dana, HAND_OVER, **given)
+    assert ok(bob, "check_my_handoffs")["count"] == 1
+
+
+def test_a_handoff_whose_text_is_damaged_was_not_read(root: Path, alice: Toolbox, bob: Toolbox) -> None:
+    ok(alice, "handoff_file", to_agent="bob", filename="a.md", content="text", message="m")
+    break_content(root, "alice_to_bob/a.md", 1, b"\xff", zone="handoff")
+    assert refused(bob, "read_handoff", from_agent="alice", filename="a.md")["error"] == "journal_damaged"
+    assert [each["read"] for each in ok(bob, "check_my_handoffs")["handoffs"]] == [False]
+
+
+def test_changes_of_a_command_that_could_not_be_recorded_are_still_its_agents(
+    workspace: Workspace, root: Path, alice: Toolbox, folder: Path, sandboxed: None
+) -> None:
+    ok(alice, "write_file", path="a.txt", content="first")
+    with refusing(root, "NEW.zone = 'file' AND NEW.version IS NOT NULL"):
+        assert "changed" not in ok(alice, "run_command", command="touch made")
+    (folder / "theirs").touch()
+    assert sorted((row.actor, row.path.partition("/")[2]) for row in workspace.task_files.record_all()) == [
+        ("alice", "made"),
+        ("outside", "theirs"),
+    ]
+
+
+def test_an_agent_without_a_folder_was_spawned_all_the_same(
+    workspace: Workspace, root: Path, alice: Toolbox, folder: Path
+) -> None:
+    (root / "agents/helper").write_text("in the way")
+    given = {"role": "helper", "instructions": "Help."}
+    assert ok(alice, "spawn_agent", **given)["agent_id"] == "helper"
+
+
+def test_a_read_that_was_refused_shows_nothing(alice: Toolbox, bob: Toolbox) -> None:
+    ok(alice, "realtime_create_document", doc_id="d", schema={"tags": "or_set"})
+    ok(bob, "realtime_edit_set", doc_id="d", field_name="tags", operation="list")
+    ok(alice, "realtime_edit_set", doc_id="d", field_name="tags", operation="add", element="x")
+    wrong = {"doc_id": "d", "field_name": "tags", "operation": "value"}
+    assert refused(bob, "realtime_edit_counter", **wrong)["error"] == "wrong_field_type"
+    ok(bob, "realtime_edit_set", doc_id="d", field_name="tags", operation="remove", element="x")
+    assert ok(alice, "realtime_edit_set", doc_id="d", field_name="tags", operation="list")["elements"] == [
+        "x"
+    ]

@@ -1,0 +1,105 @@
+"""When the journal refuses a row about a working tree, nothing goes on as if it were there."""
+
+from __future__ import annotations
+
+import pytest
+from refusing import refusing
+from trees.git_repository import Repository
+from trees.test_landing import TEXT, Tree, collide, conflict_path, land
+from trees.test_preview import predicted
+from trees.tree_client import ScriptedClient
+from watchroom import Workspace
+from watchroom.errors import JournalError
+from watchroom.features.races.service import RacePlan
+from watchroom.features.trees.rows import LAND, PREDICT, REPO
+from watchroom.features.trees.service import Holder
+from watchroom.features.trees.uses import FileWrite, ToolUse
+from watchroom.features.trees.write_rules import WholeText
+from watchroom.kernel.call_context import CallContext
+
+
+def test_a_race_whose_rows_are_refused_leaves_nothing(kept: Workspace, repository: Repository) -> None:
+    call, here = CallContext("human:dana"), str(repository.folder)
+    plan = RacePlan("one", "Fix it.", ("opencode", "opencode"), 60.0)
+    second = "NEW.tool = 'begin_race' AND NEW.detail LIKE '%\"number\": 2%'"
+    with refusing(repository.root, second), pytest.raises(JournalError):
+        kept.races.begin(call, plan, here)
+    assert len(kept.own_trees.list_trees()) == 1
+    assert "race" not in repository.git("branch", "--list")
+    race, trees = kept.races.begin(call, plan, here)
+    assert (len(race.entries), len(trees)) == (2, 2)
+
+
+def test_a_conflict_of_a_landing_is_recorded_whole_or_not_at_all(
+    kept: Workspace, repository: Repository
+) -> None:
+    work = Tree(repository, "work")
+    collide(repository, work)
+    with (
+        refusing(repository.root, f"NEW.tool = '{LAND}' AND NEW.outcome = 'conflict'"),
+        pytest.raises(JournalError),
+    ):
+        land(kept, work)
+    assert kept.journal.head(REPO, conflict_path(kept, work, "a.txt")) is None
+    assert land(kept, work).state == "conflict"
+
+
+def test_a_refused_write_without_a_row_is_recorded_when_the_client_reports_it(
+    kept: Workspace, repository: Repository, alice: ScriptedClient, bob: ScriptedClient
+) -> None:
+    alice.read("a.txt")
+    bob.edit("a.txt", "three", "by bob")
+    place = str(repository.folder / "a.txt")
+    holder = Holder("alice", "session", "call")
+    use = ToolUse("write", (FileWrite(place, WholeText("by alice\n")),))
+    with (
+        refusing(repository.root, f"NEW.zone = '{REPO}' AND NEW.outcome = 'conflict'"),
+        pytest.raises(JournalError),
+    ):
+        kept.tree_calls.begin(holder, use, str(repository.folder))
+    kept.tree_calls.end_refused(holder, use)
+    kept.tree_calls.end_refused(holder, use)
+    file = kept.trees.find(place)
+    assert file is not None
+    assert len(kept.journal.refused(REPO, file.path, limit=10)) == 1
+
+
+def test_a_prediction_is_recorded_once_the_journal_accepts_it(
+    kept: Workspace, repository: Repository
+) -> None:
+    work = Tree(repository, "work")
+    assert predicted(kept) == {}
+    repository.write("a.txt", TEXT.replace("three", "by main"))
+    (work.folder / "a.txt").write_text(TEXT.replace("three", "by work"))
+    with refusing(repository.root, f"NEW.tool = '{PREDICT}'"):
+        assert predicted(kept) == {}
+    repository.write("other.txt", "other\n")
+    assert predicted(kept) == {("project", "work"): ("a.txt",)}
+
+
+def authors(kept: Workspace, name: str) -> list[str]:
+    file = next(each for each in kept.trees.all())
+    return [row.actor for row in kept.journal.history(REPO, file.path(name)) if row.tool != "git_baseline"]
+
+
+def test_the_files_of_a_command_whose_rows_were_refused_are_its_agents(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    call, given = alice.ask("Bash", {"command": "make"})
+    (repository.folder / "made.txt").write_text("made\n")
+    with refusing(repository.root, f"NEW.zone = '{REPO}'"), pytest.raises(JournalError):
+        alice.report("Bash", call, given, {"stdout": ""})
+    alice.hook("Stop")
+    assert authors(kept, "made.txt") == ["alice"]
+
+
+def test_an_edit_whose_row_was_refused_is_its_agents(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    alice.read("a.txt")
+    call, given = alice.begin_edit("a.txt", "three", "by alice")
+    with refusing(repository.root, f"NEW.zone = '{REPO}'"), pytest.raises(JournalError):
+        alice.end_edit(call, given)
+    kept.trees.refresh_all()
+    alice.hook("Stop")
+    assert authors(kept, "a.txt")[-1] == "alice"
