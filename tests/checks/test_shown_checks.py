@@ -12,6 +12,7 @@ from trees.tree_client import ScriptedClient
 from tui.driver import dashboard
 from watchroom import Workspace
 from watchroom.agents.clients.configuration import AGENT_VARIABLE
+from watchroom.model import Note
 from watchroom.texts import LANGUAGES
 from watchroom_tui.formatters.check_texts import check_text, claim_text
 from watchroom_tui.presentation.localization import load_texts
@@ -89,6 +90,16 @@ async def test_the_screens_show_it_beside_the_agent(unproven: Workspace) -> None
         await user.until(lambda: not user.app.needs, "that the work is accepted")
         await user.goes_to("2", "agents")
         await user.sees("accepted by human:")
+
+
+@pytest.mark.parametrize("later", [1, 2500])
+async def test_it_is_accepted_with_two_keys_typed_at_once(unproven: Workspace, later: int) -> None:
+    unproven.journal.append([Note("bob", "read", "collab", f"{number}.md") for number in range(later)])
+    async with dashboard(unproven) as user:
+        await user.until(lambda: user.app.progress == 1.0 and user.app.needs, "the need")
+        await user.press_at_once("exclamation_mark", "S")
+        await user.is_asked("alice: says that it is done")
+        assert user.app.current_mode == "activity"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -36,6 +36,13 @@ async def test_below_100_columns_one_pane_shows_and_tabs_name_the_others(
         assert user.pane == "diff"
 
 
+async def test_one_pane_offers_no_other(workspace: Workspace, conflict: int) -> None:
+    async with dashboard(workspace, size=NARROW) as user:
+        await user.goes_to("8", "activity")
+        await user.sees("Activity 8")
+        assert not user.shows("tab ⇄")
+
+
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_overview_shows_needs_above_agents_above_activity_without_tabs(
     workspace: Workspace, conflict: int, size: tuple[int, int]

@@ -100,6 +100,7 @@ async def test_many_agents_of_one_process_are_counted_instead_of_named(
         process.kill()
         await user.sees("◌ not seen 2 agents their process ended; resume: watchroom demo DIR · alice, bob")
         await user.sees("next: not seen 2 agents")
+        await user.sees("system not seen")
         ended = Write(
             "alice", "end_session", "session", "alice/1", "{}", expected=1, detail={"status": "done"}
         )

@@ -43,6 +43,7 @@ from watchroom_tui.readers.plugin_screens import plugin_screens
 from watchroom_tui.services.alert_monitor import AlertMonitor
 from watchroom_tui.services.alert_policy import AlertMode
 from watchroom_tui.services.feed import Feed, ModelChanged, OutageChanged
+from watchroom_tui.services.key_queue import KeyQueue, PathHandled
 from watchroom_tui.services.machine_links import AnswerSettled, MachineLinks, MachinesChanged
 from watchroom_tui.services.person_toolbox import PersonToolbox, WatchModeChanged
 from watchroom_tui.services.plugin_notices import PluginNotices, bind_screens
@@ -161,6 +162,7 @@ class WatchroomApp(Dashboard):
             {each.id: ",".join(each.keys_in(self.keymap)) for each in changed_actions(self.keymap)}
         )
         self._type_ahead = TypeAhead()
+        self.key_queue = KeyQueue(self, self._type_ahead)
         self._plugin_notices = PluginNotices(self)
         self.feed = Feed(
             journal,
@@ -285,12 +287,20 @@ class WatchroomApp(Dashboard):
     async def on_event(self, event: events.Event) -> None:
         if self._type_ahead.take(event):
             return
-        if isinstance(event, events.Key) and event.is_forwarded and isinstance(self.screen, BaseScreen):
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            if self.key_queue.admits(event):
+                target = self.focused or self.screen
+                await super().on_event(event)
+                self.key_queue.follow(event, target)
+        elif isinstance(event, events.Key) and isinstance(self.screen, BaseScreen):
             # The key came back from the front widget, which does not use it.
             if not self.screen.explain_key(event.key):
                 await super().on_event(event)
         else:
             await super().on_event(event)
+
+    def on_path_handled(self, message: PathHandled) -> None:
+        message.set()
 
     def show_message(self, text: str, severity: Severity = "information") -> None:
         self.notify(sanitize(text), severity=severity, markup=False, timeout=NOTICE_SECONDS[severity])

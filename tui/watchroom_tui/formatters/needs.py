@@ -99,19 +99,27 @@ class NeedKeys(NamedTuple):
 def remote_need_keys(item: RemoteNeed, texts: Catalogue, keys_of: NeedKeys, *, can_act: bool) -> str:
     """Return the keys that settle a need of another machine, as `need_keys`."""
     answers = item.answers if can_act and item.view.is_connected else ()
-    verb = next((each for each in ("reply", "choose") if each in answers), "open")
     marks = f"{keys_of.approve} " * ("approve" in answers) + f"{keys_of.reject} " * ("reject" in answers)
-    return f"{marks}{keys_of.open} {texts(f'needs.enter.{verb}')}"
+    return f"{marks}{keys_of.open} {open_label(item, texts, can_act=can_act)}"
 
 
-def need_keys(need: Need, texts: Catalogue, keys_of: NeedKeys, *, can_act: bool) -> str:
-    """Return the keys that settle ``need`` in its list, and the effect of the key that opens the need.
+def open_label(need: Need | RemoteNeed, texts: Catalogue, *, can_act: bool) -> str:
+    """Return the effect of the key that opens ``need``.
 
     ``can_act``: whether the person can act. Otherwise the key opens the need for reading.
     """
-    answer = need.answers[0]
-    verb = answer if can_act and answer in ("reply", "choose", "merge", "compare") else "open"
-    keys = f"{keys_of.open} {texts(f'needs.enter.{verb}')}"
+    if isinstance(need, RemoteNeed):
+        answers = need.answers if can_act and need.view.is_connected else ()
+        verb = next((each for each in ("reply", "choose") if each in answers), "open")
+    else:
+        answer = need.answers[0]
+        verb = answer if can_act and answer in ("reply", "choose", "merge", "compare") else "open"
+    return texts(f"needs.enter.{verb}")
+
+
+def need_keys(need: Need, texts: Catalogue, keys_of: NeedKeys, *, can_act: bool) -> str:
+    """Return the keys that settle ``need`` in its list, with the effect of the key that opens the need."""
+    keys = f"{keys_of.open} {open_label(need, texts, can_act=can_act)}"
     shortcuts = {
         "approve": f"{keys_of.approve} ",
         "leave": f"{keys_of.approve} ",

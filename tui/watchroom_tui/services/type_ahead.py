@@ -7,7 +7,7 @@ from typing import Final
 
 from textual import events
 
-_INTERRUPT: Final = "ctrl+c"
+INTERRUPT: Final = "ctrl+c"
 """The key that is never queued."""
 
 
@@ -41,7 +41,7 @@ class TypeAhead:
     def take(self, event: events.Event) -> bool:
         """Queue ``event`` if it is a key or a paste, and a dialog is about to open. Return whether ``event``
         is queued."""
-        is_interrupt = isinstance(event, events.Key) and event.key == _INTERRUPT
+        is_interrupt = isinstance(event, events.Key) and event.key == INTERRUPT
         if self._held is None or is_interrupt or not isinstance(event, events.Key | events.Paste):
             return False
         self._held.append(event)

@@ -240,7 +240,7 @@ class PaneTabs(LineWidget):
             spans.append(Span(f" {name} ", "cursor" if index == self._front else "dim"))
             spans.append(Span(" " * self._gap))
         width, left = self.size.width, self._left()
-        line = [*spans, Span(SWITCH, "key")]
+        line = [*spans, Span(SWITCH, "key")] if len(self._names) > 1 else spans
         return self.strip(line, max(width + left, width_of(line))).crop(left, left + width)
 
     @property

@@ -25,6 +25,15 @@ from watchroom.agents.clients.client_program import service_process
 from watchroom.agents.clients.configuration import AGENT_VARIABLE, is_unnamed, parse_mark
 from watchroom.agents.clients.processes import ClientProcess
 from watchroom.agents.clients.tmux_pane import TmuxPane, find_pane, read_pane
+from watchroom.features.sessions.client_process import (
+    BOOT,
+    MACHINE,
+    NAMESPACE,
+    PID,
+    STARTED,
+    RecordedProcess,
+    read_process,
+)
 from watchroom.features.sessions.rows import ATTACHMENT
 from watchroom.model import CONTINUE, Json, Row
 from watchroom.platform import Platform, ProcessInfo
@@ -33,13 +42,8 @@ from watchroom.workspace import Workspace
 
 GONE: Final = "client_gone"
 """The tool of rows about processes that remained after a client's end."""
-PID: Final = "pid"
-STARTED: Final = "started"
 LEFT: Final = "left"
-"""Fields in the detail of rows about a client's process."""
-_MACHINE: Final = "machine"
-_BOOT: Final = "boot"
-_NAMESPACE: Final = "namespace"
+"""The field of the remaining processes, in the detail of rows about a client's process."""
 _CONTROL_GROUP: Final = "control_group"
 _SESSION: Final = "process_session"
 _PLACE: Final = "place"
@@ -102,9 +106,9 @@ def describe_process(platform: Platform, pid: int, started: float) -> dict[str, 
     return {
         PID: pid,
         STARTED: started,
-        _MACHINE: node(),
-        _BOOT: platform.boot_id(),
-        _NAMESPACE: scope.namespace,
+        MACHINE: node(),
+        BOOT: platform.boot_id(),
+        NAMESPACE: scope.namespace,
         _CONTROL_GROUP: _checksum(scope.control_group),
         _PLACE: _place_of(environment),
         _SESSION: session,
@@ -139,13 +143,11 @@ def _list_traces(workspace: Workspace, path: str) -> Iterator[tuple[Json, Client
     rows = (journal.last_note("session", path, agent, CONTINUE), journal.version("session", path, 1))
     for row in rows:
         detail: Mapping[str, Json] = row.detail if row is not None else {}
-        pid, started, session = detail.get(PID), detail.get(STARTED), detail.get(_SESSION)
-        if isinstance(pid, int) and isinstance(started, int | float):
-            names = (_MACHINE, _BOOT, _NAMESPACE, _CONTROL_GROUP, _PLACE)
-            machine, boot, namespace, group, place = (str(detail.get(name) or "") for name in names)
+        process, session = read_process(detail), detail.get(_SESSION)
+        if process is not None:
+            group, place = (str(detail.get(name) or "") for name in (_CONTROL_GROUP, _PLACE))
             own = session if isinstance(session, int) else 0
-            pane = read_pane(detail.get(_TMUX))
-            trace = ClientTrace(pid, float(started), machine, boot, namespace, group, place, own, pane)
+            trace = ClientTrace(*process, group, place, own, read_pane(detail.get(_TMUX)))
             yield detail.get(ATTACHMENT), trace
 
 
@@ -215,14 +217,8 @@ class ProcessView:
 
     def is_elsewhere(self, trace: ClientTrace) -> bool:
         """Return whether the client of ``trace`` runs, or ran, on another machine or in another process
-        namespace.
-
-        Rows of earlier versions do not record this; their clients count as local.
-        """
-        if not trace.boot:
-            return False
-        is_same_boot = trace.boot == self._platform.boot_id()
-        return trace.machine != node() or (is_same_boot and trace.namespace != self._namespace)
+        namespace."""
+        return RecordedProcess(*trace[:5]).is_elsewhere(self._platform)
 
     def find_left(
         self, path: str, trace: ClientTrace, *, client_counts: bool = True

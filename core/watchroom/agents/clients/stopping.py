@@ -16,7 +16,6 @@ from typing import Final, NamedTuple
 
 from watchroom.agents.clients.client_traces import (
     LEFT,
-    PID,
     ClientTrace,
     Leftover,
     ProcessView,
@@ -28,6 +27,7 @@ from watchroom.agents.clients.client_traces import (
 )
 from watchroom.agents.clients.processes import ClientProcess
 from watchroom.features.budgets.rows import is_subagent_step
+from watchroom.features.sessions.client_process import PID
 from watchroom.features.sessions.rows import ATTACHMENT, is_unfinished, presence_of
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal import Journal

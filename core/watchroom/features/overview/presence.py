@@ -1,5 +1,5 @@
-"""Work that no process continues, according to the leases of processes. A lease expires before a row reports
-the process as dead."""
+"""Work that no process continues, according to the leases of processes and the processes of attached clients.
+A lease expires before a row reports the process as dead."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from watchroom.features.overview.agents import AgentView
 from watchroom.features.overview.model import Model, Need, order_needs
 from watchroom.features.overview.needs import covers, lost_need
 from watchroom.features.overview.processes import OpenWork
+from watchroom.features.sessions.view import SessionView
 from watchroom.features.tasks.view import CommandView, TaskView
 from watchroom.kernel.journal import Presence
 from watchroom.model import LOST, SYSTEM, Row
+from watchroom.platform import detect_platform
 
 PRESENCE_SECONDS: Final = 2.0
 """Seconds between two queries for leases. A dead process is shown within 5 seconds."""
@@ -55,6 +57,7 @@ class _Marking:
     def __init__(self, model: Model, leases: Mapping[str, Presence]) -> None:
         self._model = model
         self._leases = leases
+        self._platform = detect_platform()
         self._runners: dict[str, set[str]] = {}
         """The leases of the processes that last ran the agents of each task."""
         for lease, work in model.work.items():
@@ -84,13 +87,25 @@ class _Marking:
         return lease in self._leases and not self._leases[lease].is_alive
 
     def _mark_agent(self, view: AgentView, lost_tasks: Set[str]) -> AgentView:
-        """Return ``view`` marked according to its lease. A child process ends normally when its parent dies,
-        so its agents are lost together with their task."""
-        lease = view.session.presence if view.session else ""
-        if not lease or self._is_alive(lease):
+        """Return ``view`` marked according to its lease and, if its client is attached, the client's process.
+        A child process ends normally when its parent dies, so its agents are lost together with their
+        task."""
+        session = view.session
+        lease = session.presence if session else ""
+        if session is None or not lease or self._is_alive(lease):
             return view
-        is_lost = view.is_unfinished and (self._is_dead(lease) or view.agent.task in lost_tasks)
-        return view._replace(is_present=False, is_lost=view.is_lost or is_lost)
+        has_ended = self._has_ended(session)
+        if has_ended is False:
+            return view._replace(is_present=True, is_lost=False)
+        if has_ended is None and session.is_attached and not (view.is_lost or self._is_dead(lease)):
+            # The lease of a hook was released, which says nothing about the client.
+            return view._replace(session=session._replace(presence=""))
+        is_lost = has_ended or self._is_dead(lease) or view.agent.task in lost_tasks
+        return view._replace(is_present=False, is_lost=view.is_lost or (view.is_unfinished and is_lost))
+
+    def _has_ended(self, session: SessionView) -> bool | None:
+        """Return whether the attached client of ``session`` has ended, None if that is unknown."""
+        return None if session.client is None else session.client.has_ended(self._platform)
 
     def _mark_task(self, task: TaskView) -> TaskView:
         leases = self._runners.get(task.id, set())
@@ -110,11 +125,19 @@ class _Marking:
         recorded = {need.key for need in self._model.needs if need.kind == "lost"}
         needs = []
         for lease, work in self._model.work.items():
-            left = work._replace(tasks=tuple(task for task in work.tasks if not self._is_run(task)))
+            left = work._replace(
+                agents=tuple(agent for agent in work.agents if not self._is_client_running(agent)),
+                tasks=tuple(task for task in work.tasks if not self._is_run(task)),
+            )
             if self._is_dead(lease) and lease not in recorded and left != OpenWork():
                 last = self._last_sign(lease, work)
                 needs.append(lost_need(_loss(self._leases[lease], last), left, last.time))
         return needs
+
+    def _is_client_running(self, agent: str) -> bool:
+        view = self._model.agent(agent)
+        session = view.session if view is not None else None
+        return session is not None and self._has_ended(session) is False
 
     def _is_run(self, task: str) -> bool:
         return any(map(self._is_alive, self._runners[task]))

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import ClassVar, Final, NamedTuple
 
 from watchroom.features.requests.rows import has_expired, request_state
-from watchroom.features.sessions.rows import presence_of, takes_over
+from watchroom.features.sessions.client_process import RecordedProcess, read_process
+from watchroom.features.sessions.rows import ATTACHMENT, presence_of, takes_over
 from watchroom.kernel.rules.details import (
     get_int,
     get_list,
@@ -28,12 +29,14 @@ class SessionView(NamedTuple):
     - ``begun``, ``last``: its first and its newest step.
     - ``streams``: the newest piece of the answer that its model is writing, None for none.
     - ``presence``: the lease of the process that ran it last, empty if unknown.
+    - ``continued``: the newest row of a process that took it over, None if there is none.
     """
 
     begun: Row
     last: Row
     streams: Row | None = None
     presence: str = ""
+    continued: Row | None = None
 
     @property
     def path(self) -> str:
@@ -51,6 +54,19 @@ class SessionView(NamedTuple):
     def folder(self) -> str:
         """The folder in which a client began the session, empty if unknown."""
         return get_text(self.begun.detail, "cwd")
+
+    @property
+    def is_attached(self) -> bool:
+        """Whether its client was started by a person. A hook or the service writes its steps, so their lease
+        does not show whether the client is running."""
+        return self.begun.detail.get(ATTACHMENT) == "attached"
+
+    @property
+    def client(self) -> RecordedProcess | None:
+        """The process of its attached client, None if it is unknown."""
+        rows = (each.detail for each in (self.continued, self.begun) if each is not None)
+        found = (read_process(detail) for detail in rows if detail.get(ATTACHMENT) == "attached")
+        return next((each for each in found if each is not None), None)
 
     @property
     def status(self) -> SessionStatus:
@@ -134,14 +150,15 @@ class SessionProjection:
         if row.version == 1:
             view = SessionView(row, row, presence=presence_of(row))
         elif row.version is not None:
-            is_known = known is not None and known.path == row.path
-            view = SessionView(known.begun if known and is_known else row, row, presence=presence_of(row))
+            same = known if known is not None and known.path == row.path else None
+            begun, continued = (same.begun, same.continued) if same is not None else (row, None)
+            view = SessionView(begun, row, presence=presence_of(row), continued=continued)
         elif known is None or known.path != row.path:
             return None
         elif row.tool == STREAM:
             view = known._replace(streams=row)
         elif takes_over(row):
-            view = known._replace(presence=presence_of(row))
+            view = known._replace(presence=presence_of(row), continued=row)
         else:
             return None
         self._newest[agent] = view

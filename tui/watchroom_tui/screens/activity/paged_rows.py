@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Final
 
 from textual.message import Message
@@ -41,6 +41,8 @@ class PagedRowList(RowList):
     _asked: PageRequested | None = None
     _complete = False
     _label = ""
+    _wanted = 0
+    """The row to which the cursor moves when it is loaded, 0 for none."""
 
     def show_newest(self, recent: Sequence[Row]) -> None:
         """Add new rows at the top. ``recent``: the newest rows, newest first."""
@@ -106,6 +108,20 @@ class PagedRowList(RowList):
             self._held = self._loaded
             self._take([*self._shown, *rows])
         self.refresh()
+        if self._wanted:
+            self.move_to(self._wanted)
+
+    def move_to(self, key: Hashable) -> bool:
+        """Move the cursor to the row ``key``, once it is loaded. Return False if it is not loaded yet."""
+        if super().move_to(key):
+            return True
+        if not isinstance(key, int):
+            return False
+        is_older = not self._loaded or key < self._oldest
+        self._wanted = key if is_older and not self._complete else 0
+        if self._wanted and self._loaded and self._asked is None:
+            self._ask(self._oldest)
+        return False
 
     def title_text(self, title: str) -> str:
         return f"{title} · {self._label}" if self._label else title
@@ -116,6 +132,7 @@ class PagedRowList(RowList):
         self._retitle()
 
     def _move_cursor(self, index: int) -> None:
+        self._wanted = 0
         super()._move_cursor(index)
         self._ask_when_near()
 

@@ -13,7 +13,8 @@ from watchroom.features.overview.model import Model, Need
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import AgentTarget, MachineTarget, Target
 from watchroom_tui.formatters.machines import RemoteNeed, remote_agents
-from watchroom_tui.keys.actions import bindings
+from watchroom_tui.formatters.needs import open_label
+from watchroom_tui.keys.actions import Action, bindings
 from watchroom_tui.screens.overview.lists import ActivityList, NeedList
 from watchroom_tui.widgets.agent_list import AgentList
 from watchroom_tui.widgets.containers import Container
@@ -104,6 +105,16 @@ class OverviewScreen(BaseScreen):
             is_possible = view is not None and (action == "message" or view.is_unfinished)
             return is_possible and (self._is_in("agents") or self._parked_agent is not None)
         return True
+
+    def label_of(self, action: Action) -> str:
+        texts, need = self.dashboard.texts, self.query_one("#needs", NeedList).item
+        if need is None or not self._is_in("needs"):
+            return super().label_of(action)
+        if action.id == "open":
+            return open_label(need, texts, can_act=self.dashboard.can_act)
+        if action.id == "approve_need" and isinstance(need, Need) and need.kind == "parked":
+            return texts("action.resume_at_reset.label")
+        return super().label_of(action)
 
     def _is_in(self, pane: str) -> bool:
         return self.focused is not None and self.focused.id == pane
