@@ -18,7 +18,7 @@ import pytest
 from watchroom.agents.clients import client_program
 from watchroom.platform import detect_platform
 
-PATIENCE: Final = 20
+PATIENCE: Final = 60
 
 
 @contextmanager

@@ -67,8 +67,11 @@ def test_what_another_process_did_to_end_it_is_told(
     session = ClientSession(workspace, "alice", "s-1", ClientInfo("claude"))
     cause = workspace.session_zone.control(CallContext("human:ann", CANCEL), "alice", None, "")
     first = stop_process(workspace, session.path, process, cause)
-    assert "SIGTERM" in first.how
-    assert stop_process(workspace, session.path, process, cause) == first
+    second = stop_process(workspace, session.path, process, cause)
+    (row,) = [each for each in workspace.journal.rows() if each.tool == STOP]
+    for proof in (first, second):
+        assert "SIGTERM" in proof.how
+        assert f"row {row.seq}" in proof.how
 
 
 SLOW = """

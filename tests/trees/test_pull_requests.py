@@ -668,7 +668,7 @@ def test_without_the_hosts_program_the_text_and_the_address_are_printed(
     assert all_states(closed) == ["decided", "made", "pushed"]
     status, out, said = run(capsys, "pull-request", "work", "--status")
     assert (status, out) == (1, "watchroom/work → main: pushed\n")
-    assert "not known" in said
+    assert "unknown" in said
 
 
 def test_a_failed_push_leaves_the_branch(

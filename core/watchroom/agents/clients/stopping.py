@@ -137,16 +137,18 @@ def stop_process(
             is_gone = process.wait_gone(seconds)
     is_gone = is_gone or not process.is_alive
     left = _end_descendants(workspace, path, trace, seen, deadline) if is_gone else []
-    if is_gone and not sent and left == []:
-        report = _wait_for_report(workspace.journal, path, cause)
-        if report is not None:
-            # Its server was faster, and has recorded the signals.
-            return StopProof(agent, True, texts("stop.row", said=report.message, row=report.seq))
 
     def describe(signals: Json) -> str:
         names = " ".join(map(str, signals)) if isinstance(signals, Sequence) else ""
         said = texts("stop.gone" if is_gone else "stop.alive", signals=names or "-", pid=process.pid)
         return said if left == [] else texts("stop.and_left", said=said, left=describe_left(left, texts))
+
+    if is_gone and not sent and left == []:
+        report = _wait_for_report(workspace.journal, path, cause)
+        if report is not None:
+            # Its server was faster, and has recorded the signals. Processes that it saw may have ended since.
+            said = describe(report.detail.get("signals"))
+            return StopProof(agent, True, texts("stop.row", said=said, row=report.seq))
 
     said = describe(list(sent))
     detail: dict[str, Json] = {
