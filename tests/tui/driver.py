@@ -81,7 +81,7 @@ class User:
         """Wait until all messages so far, and those caused by them, are handled."""
         for _ in range(ROUNDS):
             await self.pilot._wait_for_screen()
-        while self.app.key_queue.is_busy:
+        while isinstance(self.app, WatchroomApp) and self.app.key_queue.is_busy:
             await self.pilot._wait_for_screen()
 
     async def chooses(self, action: str) -> None:

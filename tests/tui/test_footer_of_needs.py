@@ -141,4 +141,4 @@ async def test_a_key_that_is_not_in_the_footer_explains_itself(workspace: Worksp
         await user.settle()
         for key in {"a", "r"} - expected.keys():
             await user.press(key)
-            await user.is_told("nothing selected that this can be done with")
+            await user.is_told("not possible for the selected item")
