@@ -29,6 +29,7 @@ from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.dialogs.palette import run_action
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.keys.actions import ACTIONS
+from watchroom_tui.services.key_queue import KeyQueue
 from watchroom_tui.widgets.item_list import ItemList
 from watchroom_tui.widgets.text_pane import TextPane
 
@@ -81,7 +82,9 @@ class User:
         """Wait until all messages so far, and those caused by them, are handled."""
         for _ in range(ROUNDS):
             await self.pilot._wait_for_screen()
-        while isinstance(self.app, WatchroomApp) and self.app.key_queue.is_busy:
+        # The apps with a single widget have no queue.
+        queue: KeyQueue | None = getattr(self.app, "key_queue", None)
+        while queue is not None and queue.is_busy:
             await self.pilot._wait_for_screen()
 
     async def chooses(self, action: str) -> None:
