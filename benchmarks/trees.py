@@ -22,6 +22,7 @@ from watchroom.features.trees.write_rules import PassageEdit
 _FILES: Final = 10_000
 _CHANGED: Final = 50
 _ROUNDS: Final = 20
+_PAUSE_SECONDS: Final = 0.1
 _KINDS_OF_CHANGES: Final = (
     ("changed for the first time", "f{}.py"),
     ("changed again", "f{}.py"),
@@ -105,6 +106,8 @@ def _barriers(workspace: Workspace, tree: TreeRecorder, folder: Path) -> Iterato
             for number in range(_CHANGED):
                 path = folder / f"d{number}" / name.format(count)
                 path.write_text(f"{what} {number}\n" * 20)
+            # Subscribers still read the rows of the barrier before.
+            time.sleep(_PAUSE_SECONDS)
             taken.append(clocked())
         first = f"the first of all: {taken[0] * 1e3:.3g} ms"
         said = f"barrier after {_CHANGED} files were {what}"

@@ -41,7 +41,7 @@ class PersonAnswers:
         self._language: Language = language
 
     def answer(self, given: NeedAnswer) -> Result:
-        """Carry out an answer, at most once for each key. Return what became of it."""
+        """Carry out an answer, at most once for each key. Return the outcome."""
         try:
             earlier = self._earlier(given.key)
             if earlier is not None:
@@ -54,7 +54,7 @@ class PersonAnswers:
             return _refused(given.key, error.strerror or str(error))
 
     def check(self, asked: Check) -> Result | None:
-        """Return what became of an answer. None if it may still take effect, or if that cannot be found out
+        """Return the outcome of an answer. None if it may still take effect, or if that cannot be found out
         now."""
         try:
             earlier = self._earlier(asked.key)

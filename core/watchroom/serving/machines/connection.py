@@ -70,7 +70,7 @@ MachineState: TypeAlias = Literal["connecting", "connected", "lost", "refused"]
 - ``refused``: the other machine speaks another protocol.
 """
 Fate: TypeAlias = Literal["accepted", "refused", "absent", "unknown", "unsent"]
-"""What became of an answer.
+"""The outcome of an answer.
 
 - ``absent``: it did not arrive.
 - ``unknown``: it is not known whether it arrived. Another fate follows after the next connection.
@@ -110,7 +110,7 @@ class MachineView(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of the answer to ``need`` of the machine ``name``. ``message``: the machine's own words."""
+    """The outcome of the answer to ``need`` of the machine ``name``. ``message``: the machine's own words."""
 
     name: str
     need: FarNeed
@@ -376,7 +376,7 @@ class _Link:
             self._show()
 
     async def _beat(self) -> None:
-        """Send signs of life, and ask what became of answers without a result."""
+        """Send signs of life, and ask for the outcomes of answers without a result."""
         while True:
             self._write(Beat(time=time.time_ns()))
             if self.view.is_connected:

@@ -16,8 +16,8 @@ MAX_LINE: Final = 1024 * 1024
 BEAT_SECONDS: Final = 2.0
 """Seconds between two signs of life, in both directions."""
 ANSWER_SECONDS: Final = 10.0
-"""Seconds in which an answer must arrive at the far end. A later answer is refused, so that an answer of
-unknown fate never takes effect after the person was told that it did not arrive."""
+"""Seconds in which an answer must arrive at the far end. A later answer is refused, so that an answer without
+a known outcome never takes effect after the person was told that it did not arrive."""
 MAX_AGENTS: Final = 200
 MAX_NEEDS: Final = 50
 MAX_DETAILS: Final = 120
@@ -141,7 +141,7 @@ class NeedAnswer(_Message):
 
 
 class Check(_Message):
-    """Asks what became of an answer whose result was lost. ``until``: see `NeedAnswer`."""
+    """Asks for the outcome of an answer whose result was lost. ``until``: see `NeedAnswer`."""
 
     type: Literal["check"] = "check"
     key: _Key
@@ -149,7 +149,7 @@ class Check(_Message):
 
 
 class Result(_Message):
-    """What became of the answer ``key``. ``message``: why it was refused, or who answered."""
+    """The outcome of the answer ``key``. ``message``: why it was refused, or who answered."""
 
     type: Literal["result"] = "result"
     key: _Key
@@ -167,7 +167,7 @@ _M = TypeVar("_M")
 
 
 class BadLineError(Exception):
-    """A line that is no message."""
+    """A line that is not a message."""
 
 
 def dump_line(message: BaseModel) -> bytes:

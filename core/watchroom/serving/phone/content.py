@@ -1,4 +1,4 @@
-"""What a page shows of a request. Pure."""
+"""The content of a page about a request. Pure."""
 
 from __future__ import annotations
 

@@ -247,7 +247,7 @@ class PhonePages:
         return [*lines, *self._ended_lines(link)] if link.is_request else lines
 
     def _ended_lines(self, link: Link) -> list[str]:
-        """Return what became of the request of ``link``."""
+        """Return the outcome of the request of ``link``."""
         row = self._workspace.journal.row(link.row)
         if row is None:
             return []

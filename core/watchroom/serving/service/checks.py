@@ -15,7 +15,7 @@ from watchroom.workspace import Workspace
 _MAX_WAITING: Final = 1000
 """Maximum number of agents whose checks wait. Claims of further agents are shown without a check."""
 _END_SECONDS: Final = 20.0
-"""Seconds that the check which runs at the end of the service has to end."""
+"""Timeout in seconds for a check that still runs when the service ends."""
 _log = logging.getLogger("watchroom.service")
 
 
