@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from trees.git_repository import Repository
 from trees.tree_client import Refused, ScriptedClient
@@ -44,6 +46,25 @@ def test_changes_are_listed_by_file_with_how_much_each_author_did(
         "by hand.txt": ("added", [("external", 1, 0)]),
         "new.txt": ("added", [("alice", 2, 0)]),
     }
+
+
+def test_files_that_appear_while_changes_are_listed_are_no_error(
+    kept: Workspace, repository: Repository
+) -> None:
+    reader, tree = reader_of(kept)
+    names = [f"new{number}.txt" for number in range(200)]
+
+    def write_all() -> None:
+        for name in names:
+            repository.write(name, "x\n")
+            kept.trees.refresh_all()
+
+    with ThreadPoolExecutor(1) as pool:
+        written = pool.submit(write_all)
+        while not written.done():
+            assert {each.name for each in reader.list_changes(tree)} <= {*names}
+        written.result()
+    assert {each.name for each in reader.list_changes(tree)} == {*names}
 
 
 def test_what_is_committed_or_undone_is_no_change(

@@ -204,8 +204,9 @@ class TreeReader:
         git = self.open_tree(tree)
         if git is None:
             return ()
-        heads = self._heads(tree)
         changes = self._compare(git, tree)
+        # Read last, so that every changed file has a row here.
+        heads = self._heads(tree)
         authors = {name: self._list_authors(heads[name], each) for name, each in changes.items()}
         if any(row.deleted or not is_text(row) for name, row in heads.items() if name not in changes):
             plan = self._commits.plan(git)
