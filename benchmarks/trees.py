@@ -103,11 +103,11 @@ def _barriers(workspace: Workspace, tree: TreeRecorder, folder: Path) -> Iterato
     for what, name in _KINDS_OF_CHANGES:
         taken = []
         for count in range(_ROUNDS):
+            # Subscribers still read the rows of the barrier before.
+            time.sleep(_PAUSE_SECONDS)
             for number in range(_CHANGED):
                 path = folder / f"d{number}" / name.format(count)
                 path.write_text(f"{what} {number}\n" * 20)
-            # Subscribers still read the rows of the barrier before.
-            time.sleep(_PAUSE_SECONDS)
             taken.append(clocked())
         first = f"the first of all: {taken[0] * 1e3:.3g} ms"
         said = f"barrier after {_CHANGED} files were {what}"
