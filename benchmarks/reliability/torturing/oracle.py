@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -35,7 +35,8 @@ class Oracle:
         self._read: dict[str, int] = {}
         self._seen_rows = 0
         self._answered: dict[str, Told] = {}
-        self._versions: Counter[str] = Counter()
+        self._versions: dict[str, list[str]] = defaultdict(list)
+        """The versions with each token: who wrote them where."""
         self._kept: set[str] = set()
         self.edited_by_hand: set[str] = set()
         self.acknowledged = 0
@@ -65,9 +66,9 @@ class Oracle:
         for each in new:
             if each["zone"] in _FILES:
                 yield from self._problems_of_version(workspace.journal, each)
-        for token, count in self._versions.items():
-            if count > 1:
-                yield f"{token} is there {count} times: {self._answered.get(token)}"
+        for token, versions in self._versions.items():
+            if len(versions) > 1:
+                yield f"{token} is in {', '.join(versions)}: {self._answered.get(token)}"
         texts = dict(_texts(workspace))
         for token, each in self._answered.items():
             if each["zone"] in texts and each["error"] not in _UNCERTAIN:
@@ -93,7 +94,10 @@ class Oracle:
                 self._kept.update(tokens)
                 # A refused conflict keeps its text, but creates no version.
                 if row.version is not None:
-                    self._versions.update(tokens)
+                    for token in tokens:
+                        self._versions[token].append(
+                            f"{row.path} v{row.version} by {row.tool} of {row.actor}"
+                        )
 
     def _problems_of_version(self, journal: Journal, each: Told) -> Iterator[str]:
         token, version, row = each["token"], each.get("version"), each.get("row")
@@ -105,7 +109,7 @@ class Oracle:
             yield f"acknowledged without a version: {each}"
         elif row is not None and token not in (journal.content(row) or ""):
             yield f"what was refused is not kept: {each}"
-        elif self._versions[token] and each["error"] not in _UNCERTAIN:
+        elif token in self._versions and each["error"] not in _UNCERTAIN:
             yield f"refused, and there: {each}"
 
 

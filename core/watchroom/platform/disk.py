@@ -327,13 +327,10 @@ class Folder:
     def _staged(self, data: bytes, *, is_private: bool, parts: Parts = ()) -> str:
         """Return the name of a scratch file that contains ``data``, for the file at ``parts``."""
         self._ensure_scratch()
-        while not is_private:
-            # For a growing file, only the end must be written. If there are enough, take the oldest.
-            spare = self._spares.pop(parts, None)
-            if spare is None and len(self._spares) == _MAX_SPARES:
-                spare = self._spares.pop(next(iter(self._spares)))
-            if spare is None:
-                break
+        # For a growing file, only the end must be written. A spare of another path would be as fast, but if the
+        # power fails before it is synced, this path would have a text of the other path.
+        spare = None if is_private else self._spares.pop(parts, None)
+        if spare is not None:
             if rewrite_spare(self.platform, self._scratch_fd, spare, data, self._spare_mode):
                 return spare
             self._drop(spare)
