@@ -327,8 +327,8 @@ class Folder:
     def _staged(self, data: bytes, *, is_private: bool, parts: Parts = ()) -> str:
         """Return the name of a scratch file that contains ``data``, for the file at ``parts``."""
         self._ensure_scratch()
-        # For a growing file, only the end must be written. A spare of another path would be as fast, but if the
-        # power fails before it is synced, this path would have a text of the other path.
+        # For a growing file, only the end must be written. A spare of another path would be as fast, but if
+        # the power fails before it is synced, this path would have a text of the other path.
         spare = None if is_private else self._spares.pop(parts, None)
         if spare is not None:
             if rewrite_spare(self.platform, self._scratch_fd, spare, data, self._spare_mode):
