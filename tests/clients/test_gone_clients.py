@@ -15,6 +15,8 @@ from watchroom.features.overview.agents import AgentView
 from watchroom.features.overview.goals import find_ending
 from watchroom.features.overview.presence import absent_work, with_presences
 from watchroom.features.overview.snapshots import read_model
+from watchroom.features.sessions.client_process import BOOT, PID, STARTED, read_process
+from watchroom.model import Json
 
 
 @pytest.fixture
@@ -127,3 +129,16 @@ def test_a_client_outlives_its_service(workspace: Workspace, client: subprocess.
     end(client)
     model = with_presences(read_model(journal, journal.last_seq()), lambda: dead)
     assert [need.kind for need in model.needs] == ["lost"]
+
+
+@pytest.mark.parametrize("fields", [{PID: 1}, {PID: 10**400, STARTED: 1}, {PID: True, STARTED: 1.0}, {}])
+def test_a_row_without_a_process_has_none(fields: dict[str, Json]) -> None:
+    assert read_process(fields) is None
+
+
+@pytest.mark.parametrize("started", [10**400, -1, "soon", True, None])
+def test_a_process_with_an_impossible_start_is_unknown(workspace: Workspace, started: Json) -> None:
+    """Agents can plant rows with any fields."""
+    found = read_process({PID: 1, STARTED: started, BOOT: workspace.platform.boot_id()})
+    assert found is not None
+    assert found.has_ended(workspace.platform) is None

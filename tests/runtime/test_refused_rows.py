@@ -1,4 +1,4 @@
-"""Sessions whose rows the journal refuses: what they were told stays, and what did not run did not begin."""
+"""Sessions whose rows the journal refuses keep their instructions, and report no call that did not start."""
 
 from __future__ import annotations
 

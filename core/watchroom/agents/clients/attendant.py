@@ -35,7 +35,7 @@ from watchroom.agents.clients.registry import hooks_of
 from watchroom.agents.clients.session import ClientSession, session_id_of
 from watchroom.agents.clients.stopping import stop_process
 from watchroom.agents.clients.transcripts import TranscriptFile
-from watchroom.errors import AgentNotFree, JournalDamaged, JournalError, WatchroomError
+from watchroom.errors import AgentNotFree, DraftRefused, JournalDamaged, JournalError, WatchroomError
 from watchroom.features.budgets.rows import is_subagent_step
 from watchroom.features.checks.rows import DoneClaim
 from watchroom.features.sessions.messages import Handover
@@ -412,8 +412,8 @@ class Attendant:
                     try:
                         has_acted = await attachment.record_line(transcript.session, line) or has_acted
                     except JournalError as error:
-                        # A damaged row would be in the way again.
-                        is_lost = isinstance(error, JournalDamaged)
+                        # This line would be refused again, and hold up the next ones.
+                        is_lost = isinstance(error, DraftRefused | JournalDamaged)
                         transcript.give_back(lines[number + is_lost :])
                         raise
         return has_acted

@@ -1,7 +1,8 @@
-"""Finds the open requests of an agent, at a cost that does not grow with the journal."""
+"""Counts the open requests of an agent, at a cost that does not grow with the journal."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from watchroom.features.requests.rows import ZONE, has_expired
@@ -31,18 +32,25 @@ class OpenRequests:
         self._journal = journal
         self._known: dict[str, _Known] = {}
 
-    def find(self, agent: str) -> list[Row]:
-        """Return the rows of the open requests of ``agent`` whose deadline has not passed. Raise
-        `JournalError`."""
-        seq, folder = self._journal.last_seq(), f"{agent}/"
+    def count(self, agent: str, most: int, counts: Callable[[Row], bool]) -> int:
+        """Return the number of open requests of ``agent`` whose deadline has not passed.
+
+        - ``most``: a lower number may include requests that do not count.
+        - ``counts``: whether people can answer a request. A request that they cannot answer is forgotten.
+
+        Raise `JournalError`.
+        """
+        seq, folder, now = self._journal.last_seq(), f"{agent}/", self._journal.now()
         known = self._known.get(agent, _Known(0, frozenset()))
         changed = self._journal.changed_paths(max(known.seq, seq - MAX_NEW_ROWS), seq, zones=(ZONE,))
         new = (each.path for each in changed if each.path.startswith(folder))
         paths: list[tuple[Zone, str]] = [(ZONE, path) for path in sorted(known.paths.union(new))]
-        found = [head for head in self._journal.heads_of(paths) if head is not None and head.version == 1]
+        heads = (head for head in self._journal.heads_of(paths) if head is not None and head.version == 1)
+        found = [head for head in heads if not has_expired(_deadline(head), now)]
+        if len(found) >= most:
+            found = [head for head in found if counts(head)]
         self._known[agent] = _Known(seq, frozenset(head.path for head in found))
-        now = self._journal.now()
-        return [head for head in found if not has_expired(_deadline(head), now)]
+        return len(found)
 
 
 def _deadline(asked: Row) -> int | None:

@@ -125,14 +125,11 @@ class Requests:
 
         Requests that people cannot answer do not count: planted rows, and requests of cancelled sessions.
         """
-        found = self._open.find(agent)
-        if len(found) < MAX_OPEN_REQUESTS:
-            return
-        waiting = [
-            row for row in found if not self._people.find_flaw(row) and self._find_cancellation(row) is None
-        ]
-        if len(waiting) >= MAX_OPEN_REQUESTS:
+        if self._open.count(agent, MAX_OPEN_REQUESTS, self._is_answerable) >= MAX_OPEN_REQUESTS:
             raise TooManyRequests(agent=agent, most=MAX_OPEN_REQUESTS)
+
+    def _is_answerable(self, asked: Row) -> bool:
+        return not self._people.find_flaw(asked) and self._find_cancellation(asked) is None
 
     def _answer_by_grant(self, asked: Row, request: Request, use: Row | None = None) -> None:
         """Approve the call of ``request`` if a grant covers it. ``use``: the use that an interrupted process

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from platform import node
 from typing import Final, NamedTuple
 
-from watchroom.kernel.rules.details import get_int, get_text
+from watchroom.kernel.rules.details import get_float, get_int, get_text
 from watchroom.model import Json
 from watchroom.platform import Platform
 
@@ -53,9 +53,8 @@ class RecordedProcess(NamedTuple):
 
 def read_process(detail: Mapping[str, Json]) -> RecordedProcess | None:
     """Return the process in the ``detail`` of a row, None if the row does not record a process."""
-    pid, started = get_int(detail, PID), detail.get(STARTED)
-    if pid is None or not isinstance(started, int | float):
+    pid = get_int(detail, PID)
+    if pid is None or STARTED not in detail:
         return None
-    return RecordedProcess(
-        pid, float(started), *(get_text(detail, name) for name in (MACHINE, BOOT, NAMESPACE))
-    )
+    place = (get_text(detail, name) for name in (MACHINE, BOOT, NAMESPACE))
+    return RecordedProcess(pid, get_float(detail, STARTED), *place)

@@ -16,8 +16,12 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from watchroom.features.trees.git import MAX_BLOB_BYTES, ODD_PATH
-from watchroom.features.trees.git_process import git_command, git_environment
-from watchroom.features.trees.git_settings import SettingsStamps, stamp_settings
+from watchroom.features.trees.git_process import (
+    SettingsStamps,
+    git_command,
+    git_environment,
+    stamp_settings,
+)
 from watchroom.platform.child_process import AnsweringChild
 
 if TYPE_CHECKING:
@@ -164,7 +168,8 @@ class BlobReader:
     def _start(self) -> _Processes:
         if self._is_closed:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-        stamps = stamp_settings(self._git, "attributes", "attributes")
+        git = self._git
+        stamps = stamp_settings(git.folder, git.git, git.common, "attributes", "attributes")
         known = self._processes
         if known is not None:
             is_old = time.monotonic() - known.started > _MAX_SECONDS

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from watchroom.errors import GitError, GitMissing
 from watchroom.features.tasks.ignored_files import SAFE_SETTINGS
@@ -30,6 +30,8 @@ _PERSONAL: Final = (
 )
 """Git's environment variables for personal settings. Its other variables name another repository or run
 programs."""
+SettingsStamps: TypeAlias = tuple[tuple[int, int] | None, ...]
+"""The time of the last change and the inode of each file with settings, None for a missing file."""
 
 
 def run_git(
@@ -107,3 +109,32 @@ def git_environment(variables: Mapping[str, str]) -> dict[str, str]:
         "GIT_TERMINAL_PROMPT": "0",
         **variables,
     }
+
+
+def stamp_settings(folder: str, git: str, common: str, kind: str, own: str) -> SettingsStamps:
+    """Return the stamps of the files with settings that apply to a whole working tree. A git process that
+    keeps running must be restarted if they change.
+
+    - ``folder``, ``git``, ``common``: the tree's folder, its git folder, and the git folder of all trees.
+    - ``kind``: ``attributes`` or ``ignore``. The tree's root has a file ``.gitattributes`` or ``.gitignore``.
+    - ``own``: the name of such a file in git's folder ``info``.
+    """
+    personal = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    files = (
+        os.path.join(common, "config"),
+        os.path.join(git, "config.worktree"),
+        os.path.join(common, "info", own),
+        os.path.join(folder, f".git{kind}"),
+        os.path.join(personal, "git", "config"),
+        os.path.join(personal, "git", kind),
+        os.environ.get("GIT_CONFIG_GLOBAL") or os.path.expanduser("~/.gitconfig"),
+    )
+    return tuple(map(_stamp, files))
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino

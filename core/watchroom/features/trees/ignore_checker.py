@@ -14,8 +14,12 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from watchroom.features.trees.git_process import git_command, git_environment
-from watchroom.features.trees.git_settings import SettingsStamps, stamp_settings
+from watchroom.features.trees.git_process import (
+    SettingsStamps,
+    git_command,
+    git_environment,
+    stamp_settings,
+)
 from watchroom.platform.child_process import AnsweringChild
 
 if TYPE_CHECKING:
@@ -80,7 +84,8 @@ class IgnoreChecker:
     def _start(self) -> _Process:
         if self._is_closed:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-        stamps = stamp_settings(self._git, "ignore", "exclude")
+        git = self._git
+        stamps = stamp_settings(git.folder, git.git, git.common, "ignore", "exclude")
         known = self._process
         if known is not None:
             if known.stamps == stamps and time.monotonic() - known.started <= _MAX_SECONDS:

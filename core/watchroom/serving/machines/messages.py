@@ -16,8 +16,8 @@ MAX_LINE: Final = 1024 * 1024
 BEAT_SECONDS: Final = 2.0
 """Seconds between two signs of life, in both directions."""
 ANSWER_SECONDS: Final = 10.0
-"""Seconds in which an answer must arrive at the far end. A later answer is refused, so that an answer without
-a known outcome never takes effect after the person was told that it did not arrive."""
+"""Timeout in seconds for an answer to reach the far end. The far end refuses a later answer, because the
+person may have read that it did not arrive."""
 MAX_AGENTS: Final = 200
 MAX_NEEDS: Final = 50
 MAX_DETAILS: Final = 120
