@@ -42,8 +42,8 @@ class RegionPane(TextPane):
         self.on_scrolled: Callable[[], None] = lambda: None
         """Called before the person scrolls this pane."""
         self._follows = False
-        self._to_reveal: int | None = None
-        """The region to show as soon as the pane has a size."""
+        self._revealed: int | None = None
+        """The region that stays in view at each new size, until the person scrolls."""
         self._named = ""
 
     @abstractmethod
@@ -73,11 +73,12 @@ class RegionPane(TextPane):
         return self._named
 
     def reveal(self, region: int) -> None:
-        """Scroll a region into view, a third of the pane from its top."""
+        """Scroll a region into view, a third of the pane from its top. It stays in view at each new size,
+        until the person scrolls."""
         if not self._regions:
             return
+        self._revealed = region
         if not self.size:
-            self._to_reveal = region
             return
         start, height = self._layout.start(region), self._layout.height(region)
         top, space = self.scroll_offset.y, max(1, self.content_area.height)
@@ -85,13 +86,13 @@ class RegionPane(TextPane):
             self._follow(max(0, start - space // 3))
 
     def on_resize(self) -> None:
-        if self._to_reveal is not None:
-            region, self._to_reveal = self._to_reveal, None
-            self.reveal(region)
+        # The layout may come any number of frames after the change that requires it.
+        if self._revealed is not None:
+            self.reveal(self._revealed)
 
     def forget_reveal(self) -> None:
-        """Cancel a pending reveal, so that the pane stays at the person's scroll position."""
-        self._to_reveal = None
+        """Stay at the person's scroll position at each new size."""
+        self._revealed = None
 
     @property
     def place(self) -> tuple[int, int]:

@@ -59,7 +59,6 @@ class MergeScreen(BaseScreen):
         self._draft: MergeDraft | None = None
         self._for_all = False
         self._is_settling = False
-        self._is_to_reveal = False
         self._edited: tuple[int, int] | None = None
         self._measures = RegionMeasures()
         self._width_of_changes = 0
@@ -227,7 +226,7 @@ class MergeScreen(BaseScreen):
             {name: self._width_of_changes > self.size.width // sides - FRAME for sides, name in names}
         )
         # The current region may be out of view.
-        self._reveal_later()
+        self._reveal()
 
     def _set_for_all(self, for_all: bool) -> None:
         """Apply the next choice to the whole file, or to one region again, and show which."""
@@ -247,18 +246,7 @@ class MergeScreen(BaseScreen):
             pane.show(self._measures, state.at)
         self.query_one(MergeTitle).show(self._draft, for_all=self._for_all)
 
-    def _reveal_later(self) -> None:
-        """Reveal the current region once the panes have their new size, unless the person scrolls first."""
-        self._is_to_reveal = True
-        self.call_after_refresh(self._reveal_wanted)
-
-    def _reveal_wanted(self) -> None:
-        if self._is_to_reveal:
-            self._is_to_reveal = False
-            self._reveal()
-
     def _forget_reveal(self) -> None:
-        self._is_to_reveal = False
         for pane in self._text_panes:
             pane.forget_reveal()
 
@@ -280,7 +268,7 @@ class MergeScreen(BaseScreen):
         is_shown = self.query_one("#base", SidePane).display
         self.set_class(is_shown, "-without-base")
         self.set_class(not is_shown, "-base")
-        self._reveal_later()
+        self._reveal()
 
     # -- deciding
 
