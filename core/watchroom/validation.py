@@ -321,6 +321,8 @@ def escape_unstorable(given: str, limit: int = 500) -> str:
     Lone surrogates and NUL, which PostgreSQL does not store, are escaped.
     """
     cut = given if len(given) <= limit else given[:limit] + "…"
+    if cut.isascii() and "\0" not in cut:
+        return cut
     return cut.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 

@@ -41,10 +41,16 @@ def watch(root: Path) -> Iterator[TreeWatch]:
         yield opened
 
 
+def waited(watch: TreeWatch, seconds: float) -> TreeChanges:
+    """Wait for a change, and return the changes so far."""
+    watch.wait(seconds)
+    return watch.take()
+
+
 def changes(watch: TreeWatch, root: Path) -> TreeChanges:
     """What changed so far: paths relative to the root."""
     assert watch.barrier(str(root), PATIENCE)
-    found = watch.wait(0)
+    found = waited(watch, 0)
     return TreeChanges({each.removeprefix(f"{root}/") for each in found.paths}, found.is_complete)
 
 
@@ -219,7 +225,7 @@ def next_changes(watch: TreeWatch, path: Path) -> bool:
     is_complete = True
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
-        found = watch.wait(PATIENCE)
+        found = waited(watch, PATIENCE)
         is_complete = is_complete and found.is_complete
         if str(path) in found.paths:
             return is_complete
@@ -241,7 +247,7 @@ def test_a_watched_folder_that_is_removed_and_made_again(root: Path, is_held: bo
             (inner / "file").write_text("2")
             next_changes(watch, inner / "file")
         assert watch.barrier(str(inner), PATIENCE)
-        watch.wait(0)
+        waited(watch, 0)
         (inner / "file").write_text("3")
         assert next_changes(watch, inner / "file")
         for each in held:
@@ -259,11 +265,11 @@ def test_a_watched_folder_that_is_replaced(root: Path) -> None:
         (root / "other").rename(root / "a")
         assert not next_changes(watch, watched / "file")
         assert watch.barrier(str(watched), PATIENCE)
-        watch.wait(0)
+        waited(watch, 0)
         (root / "old/b/file").write_text("2")
         (watched / "file").write_text("2")
         assert watch.barrier(str(watched), PATIENCE)
-        assert watch.wait(0) == ({str(watched / "file")}, True)
+        assert waited(watch, 0) == ({str(watched / "file")}, True)
 
 
 def test_a_missing_folder_is_watched_once_it_exists(root: Path) -> None:
@@ -271,7 +277,7 @@ def test_a_missing_folder_is_watched_once_it_exists(root: Path) -> None:
     with closing(LinuxPlatform().watch_tree([str(missing), str(root / "d")])) as watch:
         assert not watch.barrier(str(root), PATIENCE), "nothing is watched yet"
         (root / "unrelated").write_text("1")
-        assert watch.wait(0).paths == set()
+        assert waited(watch, 0).paths == set()
         missing.mkdir(parents=True)
         (missing / "file").write_text("1")
         assert next_changes(watch, missing / "file")
@@ -297,7 +303,7 @@ def test_single_files_are_watched_without_their_neighbours(root: Path) -> None:
             file.unlink()
             next_changes(watch, file)
         (root / "a/other").write_text("1")
-        assert watch.wait(0.05).paths == set()
+        assert waited(watch, 0.05).paths == set()
         shutil.rmtree(root / "a")
         (root / "a").mkdir()
         (root / "a/settings").write_text("1")
@@ -313,9 +319,10 @@ os.setuid(65534)
 watch = LinuxPlatform().watch_tree([sys.argv[1]])
 print("watched", flush=True)
 for line in sys.stdin:
-    found = watch.wait(30)
-    while line.strip() not in found.paths:
-        found = watch.wait(30)
+    paths = set()
+    while line.strip() not in paths:
+        watch.wait(30)
+        paths = watch.take().paths
     print("found", flush=True)
 """
 
@@ -364,7 +371,7 @@ def test_an_overflow_is_reported_and_nothing_is_missed_afterwards(watch: TreeWat
     # Nobody has reported these folders, and one of them had a watch.
     (root / "a/b").mkdir(parents=True)
     assert not watch.barrier(str(root), PATIENCE)
-    assert not watch.wait(PATIENCE).is_complete
+    assert not waited(watch, PATIENCE).is_complete
     assert changes(watch, root).is_complete
     (root / "a/b/file").write_text("1")
     assert changes(watch, root) == ({"a/b/file"}, True)
@@ -375,17 +382,17 @@ def test_an_overflow_is_reported_and_nothing_is_missed_afterwards(watch: TreeWat
 def test_waits_end_by_a_call_and_by_closing(root: Path) -> None:
     watch = LinuxPlatform().watch_tree([str(root)])
     with ThreadPoolExecutor() as threads:
-        waiting = threads.submit(watch.wait, PATIENCE)
+        waiting = threads.submit(waited, watch, PATIENCE)
         watch.wake()
         assert waiting.result(PATIENCE) == (set(), True)
-        several = [threads.submit(watch.wait, PATIENCE) for _ in range(3)]
+        several = [threads.submit(waited, watch, PATIENCE) for _ in range(3)]
         watch.close()
         for each in several:
             assert each.result(PATIENCE) == (set(), True)
     watch.close()
     watch.wake()
     assert not watch.barrier(str(root), PATIENCE)
-    assert watch.wait(PATIENCE) == (set(), True)
+    assert waited(watch, PATIENCE) == (set(), True)
     assert os.listdir(root) == []
 
 
@@ -394,10 +401,10 @@ def test_a_barrier_of_another_thread_leaves_its_changes_to_the_one_that_waits(
 ) -> None:
     with ThreadPoolExecutor() as threads:
         for number in range(rounds(100, 3000)):
-            waiting = threads.submit(watch.wait, PATIENCE)
+            waiting = threads.submit(waited, watch, PATIENCE)
             (root / f"{number}").write_text("1")
             assert watch.barrier(str(root), PATIENCE)
-            found = waiting.result(PATIENCE).paths | watch.wait(0).paths
+            found = waiting.result(PATIENCE).paths | waited(watch, 0).paths
             assert found == {str(root / f"{number}")}
 
 
@@ -452,7 +459,7 @@ def test_a_new_folder_without_a_watch_ends_the_reports(
     assert not watch.barrier(str(root), PATIENCE)
     for _ in range(2):
         with pytest.raises(OSError, match="No space left"):
-            watch.wait(PATIENCE)
+            waited(watch, PATIENCE)
 
 
 # -- random commands
@@ -584,7 +591,7 @@ def test_after_a_barrier_no_difference_of_the_disk_is_missing(
 
     def keep_reading() -> None:
         while not ending.is_set():
-            read.append(watch.wait(PATIENCE))
+            read.append(waited(watch, PATIENCE))
 
     with ThreadPoolExecutor() as threads:
         reading = threads.submit(keep_reading) if is_read_meanwhile else None
@@ -595,7 +602,7 @@ def test_after_a_barrier_no_difference_of_the_disk_is_missing(
                 names = run_some(random, root)
                 assert watch.barrier(str(root), PATIENCE), names
                 # The reader appends what it has taken a moment later.
-                expected, found = differing(before, state(root)), watch.wait(0).paths
+                expected, found = differing(before, state(root)), waited(watch, 0).paths
                 deadline = time.monotonic() + (PATIENCE if is_read_meanwhile else 0)
                 while True:
                     paths = found.union(*(each.paths for each in read[first:]))
@@ -613,7 +620,7 @@ def test_after_a_barrier_no_difference_of_the_disk_is_missing(
     assert all(each.is_complete for each in read)
     # The mirror has lost nothing: a change of each file is noticed.
     assert watch.barrier(str(root), PATIENCE)
-    watch.wait(0)
+    waited(watch, 0)
     everything = {each for each in state(root) if not os.path.islink(root / each)}
     for each in everything:
         os.utime(root / each)

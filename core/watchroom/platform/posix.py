@@ -76,7 +76,7 @@ class FileWatch(Protocol):
 
 
 class TreeChanges(NamedTuple):
-    """The result of `TreeWatch.wait`.
+    """The result of `TreeWatch.take`.
 
     - ``paths``: absolute paths of the files and folders that changed. Some may not have changed.
     - ``is_complete``: False if any other path may also have changed.
@@ -92,18 +92,24 @@ class TreeWatch(Protocol):
     A change is anything except a read: a name that appears or disappears, a write, new permissions.
     """
 
-    def wait(self, seconds: float) -> TreeChanges:
-        """Return the changes since the last call. Wait at most ``seconds`` for a change, a call of `wake` or
-        of `close`, without using the processor.
+    def wait(self, seconds: float) -> None:
+        """Wait at most ``seconds`` for a change, a call of `wake` or of `close`, without using the processor.
 
-        The changes are incomplete if the kernel's queue of events overflowed, or if a watched folder was
-        removed or replaced. Each change is returned to one caller. Raise OSError if a new folder cannot be
-        watched. After that, no changes are reported.
+        Raise OSError if a new folder cannot be watched. After that, no changes are reported.
+        """
+        ...
+
+    def take(self) -> TreeChanges:
+        """Return the changes that were read since the last call: those that ended a `wait`, or that `barrier`
+        waited for. Each change is returned to one caller.
+
+        They are incomplete if the kernel's queue of events overflowed, or if a watched folder was removed or
+        replaced.
         """
         ...
 
     def barrier(self, folder: str, seconds: float) -> bool:
-        """Wait until every earlier change has been read: a call of `wait` has returned it, or the next call
+        """Wait until every earlier change has been read: a call of `take` has returned it, or the next call
         will.
 
         For this, a file is created in ``folder`` and removed. ``folder`` must be a watched folder, or the

@@ -50,6 +50,7 @@ _ITSELF: Final = int(flags.DELETE_SELF | flags.MOVE_SELF)
 _ABOVE: Final = _ITSELF | int(flags.ONLYDIR | flags.MASK_ADD)
 _ENTRIES: Final = int(flags.CREATE | flags.DELETE | flags.MOVED_FROM | flags.MOVED_TO | flags.ATTRIB)
 _GONE: Final = _ITSELF | int(flags.UNMOUNT | flags.IGNORED)
+_REMOVED: Final = int(flags.DELETE | flags.MOVED_FROM)
 _REPLACED: Final = int(flags.CREATE | flags.DELETE | flags.MOVED_FROM | flags.MOVED_TO)
 
 _READ_BYTES: Final = 1 << 16
@@ -65,15 +66,17 @@ class _Folder:
 
     - ``parent``: the parent folder, None for a folder that was given to `InotifyTree`.
     - ``name``: its name in ``parent``, or its absolute path.
+    - ``path``: its absolute path. A folder that was moved gets a new object.
     - ``watch``: the kernel's number for its watch.
     - ``is_partial``: whether it, or a folder in it, could not be read.
     """
 
-    __slots__ = ("files", "folders", "is_partial", "name", "parent", "watch")
+    __slots__ = ("files", "folders", "is_partial", "name", "parent", "path", "watch")
 
     def __init__(self, parent: _Folder | None, name: str) -> None:
         self.parent = parent
         self.name = name
+        self.path: str = name if parent is None else os.path.join(parent.path, name)
         self.watch = -1
         self.files: set[str] = set()
         self.folders: dict[str, _Folder] = {}
@@ -85,9 +88,6 @@ class _Folder:
         while folder is not None:
             yield folder
             folder = folder.parent
-
-    def path(self) -> str:
-        return os.path.join(*[each.name for each in self.lineage()][::-1])
 
 
 class _Root:
@@ -157,9 +157,9 @@ class InotifyTree:
         except BaseException:
             self.close()
             raise
-        self._take()
+        self.take()
 
-    def wait(self, seconds: float) -> TreeChanges:
+    def wait(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
         # A single poll object for all threads would refuse the second thread.
         poll = select.poll()
@@ -182,9 +182,15 @@ class InotifyTree:
                     self._lock.acquire()
                     self._waiting -= 1
                     self._lock.notify_all()
+            self._is_woken = False
             if self._failure is not None:
                 raise self._failure
-            return self._take()
+
+    def take(self) -> TreeChanges:
+        with self._lock:
+            taken = TreeChanges(self._changed, self._is_complete)
+            self._changed, self._is_complete = set(), True
+            return taken
 
     def barrier(self, folder: str, seconds: float) -> bool:
         deadline = time.monotonic() + seconds
@@ -240,11 +246,6 @@ class InotifyTree:
 
     def _has_news(self) -> bool:
         return bool(self._changed) or not self._is_complete
-
-    def _take(self) -> TreeChanges:
-        taken = TreeChanges(self._changed, self._is_complete)
-        self._changed, self._is_complete, self._is_woken = set(), True, False
-        return taken
 
     def _read(self) -> bool:
         """Handle the queued events. Return whether there were any."""
@@ -310,11 +311,11 @@ class InotifyTree:
             if mask & flags.CREATE:
                 self._cookies.discard(name)
             return
-        path = os.path.join(folder.path(), name)
+        path = os.path.join(folder.path, name)
         self._changed.add(path)
         if not mask & flags.ISDIR:
             # The last event of an exchange of two files reports that the second file was moved away.
-            is_gone = mask & flags.DELETE or (mask & flags.MOVED_FROM and not _is_file(path))
+            is_gone = mask & _REMOVED and (mask & flags.DELETE or not _is_file(path))
             (folder.files.discard if is_gone else folder.files.add)(name)
             return
         known = folder.folders.get(name)
@@ -391,7 +392,7 @@ class InotifyTree:
 
     def _enter_again(self, parent: _Folder, name: str) -> None:
         """Drop the folder ``name`` if it is known, and watch the folder that is now there, if any."""
-        path = os.path.join(parent.path(), name)
+        path = os.path.join(parent.path, name)
         known = parent.folders.get(name)
         if known is not None:
             if not known.is_partial and self._add_watch(path, _IN_FOLDER) == known.watch:
@@ -454,7 +455,7 @@ class InotifyTree:
         """Report ``folder`` with all its entries, and drop it and all folders in it."""
         if folder.parent is not None:
             folder.parent.folders.pop(folder.name, None)
-        left = [(folder, folder.path())]
+        left = [(folder, folder.path)]
         while left:
             folder, path = left.pop()
             self._changed.add(path)

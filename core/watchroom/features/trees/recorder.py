@@ -163,9 +163,9 @@ class TreeRecorder:
 
         None if it is outside of the tree, belongs to git, or has a path that is too long for a row.
         """
-        name = os.path.relpath(path, self.git.folder)
-        parts = name.split(os.sep)
-        if parts[0] in (os.pardir, os.curdir) or any(each.casefold() == ".git" for each in parts):
+        root, whole = os.path.join(self.git.folder, ""), os.path.normpath(path)
+        name = whole.removeprefix(root)
+        if name == whole or ".git" in name.casefold().split(os.sep):
             return None
         return name if self._fits(name) else None
 

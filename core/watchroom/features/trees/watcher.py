@@ -7,7 +7,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Collection, Sequence
-from threading import Condition, Thread
+from threading import Condition, Lock, Thread
 from typing import Final
 
 from watchroom.errors import WatchroomError
@@ -44,11 +44,13 @@ class TreeWatcher:
         self._record = record
         self._watch: TreeWatch | None = None
         self._turn = Condition()
-        self._asked = 0
-        """The number of calls of `sync`, and the last call that the thread has served."""
-        self._served = 0
         self._is_open = True
         self._is_requested = False
+        self._noticing = Lock()
+        """Held until the changes taken by one thread are suspects, and by the attributes below."""
+        self._has_news = False
+        self._has_new_rules = False
+        """Whether the thread has not seen all changes, and whether rules of ignored files are among them."""
         self._thread: Thread | None = None
         self._ignored: set[str] = set()
         self._is_settled = False
@@ -93,13 +95,22 @@ class TreeWatcher:
         if watch is None or not watch.barrier(self._recorder.git.git, _BARRIER_SECONDS):
             self._recorder.suspect_all()
             return
-        with self._turn:
-            self._asked += 1
-            mine = self._asked
+        if self._notice(watch):
+            # The thread records what the caller does not, such as files that an agent is writing.
             watch.wake()
-            self._turn.wait_for(lambda: self._served >= mine or not self._is_open, _BARRIER_SECONDS)
-            if self._served < mine:
+
+    def _notice(self, watch: TreeWatch) -> bool:
+        """Make the files that changed suspects. Return whether there are any."""
+        with self._noticing:
+            paths, is_complete = watch.take()
+            has_new_rules = any(os.path.basename(each) == _IGNORE_FILE for each in paths)
+            self._recorder.suspect(paths)
+            if has_new_rules or not is_complete:
                 self._recorder.suspect_all()
+            has_news = bool(paths) or not is_complete
+            self._has_news |= has_news
+            self._has_new_rules |= has_new_rules
+            return has_news
 
     def _open(self) -> TreeWatch | None:
         git = self._recorder.git
@@ -163,17 +174,11 @@ class TreeWatcher:
         locked = -_MOVE_SECONDS
         """The time at which git was last seen changing files."""
         while self._is_open:
-            with self._turn:
-                asked = self._asked
-                is_asked = asked > self._served
-            changes = watch.wait(0 if is_asked else _WAIT_SECONDS if began is None else _QUIET_SECONDS)
-            self._recorder.suspect(changes.paths)
-            has_new_rules = any(os.path.basename(each) == _IGNORE_FILE for each in changes.paths)
-            if has_new_rules or not changes.is_complete:
-                self._recorder.suspect_all()
-            with self._turn:
-                self._served = asked
-                self._turn.notify_all()
+            watch.wait(_WAIT_SECONDS if began is None else _QUIET_SECONDS)
+            self._notice(watch)
+            with self._noticing:
+                has_more, self._has_news = self._has_news, False
+                has_new_rules, self._has_new_rules = self._has_new_rules, False
             if has_new_rules:
                 # The ignored folders may be different now. Changes until the new watch begins are not seen.
                 watch.close()
@@ -181,7 +186,6 @@ class TreeWatcher:
                 self._recorder.suspect_all()
                 if watch is None:
                     return
-            has_more = bool(changes.paths) or not changes.is_complete
             now = time.monotonic()
             if began is None and (has_more or self._is_requested):
                 began = now
@@ -189,7 +193,7 @@ class TreeWatcher:
                 # Half of a checkout would look like the work of somebody else.
                 locked = now
             is_due = began is not None and (not has_more or now - began > _LONGEST_SECONDS)
-            if is_due and not is_asked and now - locked > _MOVE_SECONDS:
+            if is_due and now - locked > _MOVE_SECONDS:
                 self._is_requested = False
                 self._record()
                 began = None

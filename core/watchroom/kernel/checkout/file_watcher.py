@@ -276,13 +276,15 @@ class _Hints:
 def _gather(watch: TreeWatch, seconds: float, stopping: Event) -> TreeChanges:
     """Wait at most ``seconds`` for a change. Return it together with changes that follow in quick
     succession."""
-    paths, is_complete = watch.wait(seconds)
+    watch.wait(seconds)
+    paths, is_complete = watch.take()
     if not paths and is_complete:
         return TreeChanges(paths)
     deadline = time.monotonic() + _LATEST_SECONDS
     while not stopping.wait(_STEP_SECONDS):
         remaining = deadline - time.monotonic()
-        more = watch.wait(max(0.0, min(_QUIET_SECONDS - _STEP_SECONDS, remaining)))
+        watch.wait(max(0.0, min(_QUIET_SECONDS - _STEP_SECONDS, remaining)))
+        more = watch.take()
         paths |= more.paths
         is_complete = is_complete and more.is_complete
         if remaining <= 0 or (not more.paths and more.is_complete):

@@ -20,6 +20,7 @@ from watchroom.model import UNCHECKED, Appended, Condition, Draft, Json, Note, O
 
 KEY: Final = "idempotency_key"
 """The field of a row's detail with the draft's key."""
+_encode: Final = json.JSONEncoder(ensure_ascii=False).encode
 _NUL: Final = re.compile(r"((?<!\\)(?:\\\\)*)\\u0000")
 """Matches NUL in JSON. After an odd number of further backslashes, ``\\u0000`` is six ordinary characters."""
 
@@ -247,5 +248,5 @@ def as_json(detail: dict[str, Json]) -> str:
     PostgreSQL cannot store NUL. It is replaced by U+FFFD as in `validation.replace_non_path_characters`,
     because details contain folders.
     """
-    text = json.dumps(detail, ensure_ascii=False) if detail else ""
+    text = _encode(detail) if detail else ""
     return _NUL.sub("\\1\ufffd", text) if "\\u0000" in text else text
