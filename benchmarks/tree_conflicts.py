@@ -36,7 +36,9 @@ def measure() -> list[Measure]:
         trees = _make_trees(Path(place))
         root = trees[0] / ".git" / "watchroom"
         with Workspace.open(root, agents=["alice"]) as workspace:
-            # Without `keep`, changes are recorded, and nothing is predicted.
+            # What `keep` starts, except predictions.
+            workspace.file_watcher.subscribe()
+            workspace.background.start()
             workspace.trees.keep()
             _change_all(trees)
             workspace.trees.refresh_all()
