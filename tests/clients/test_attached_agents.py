@@ -19,9 +19,11 @@ import pytest
 from cli.running import Captured, printed
 from clients import scripted_client
 from clients.attached import HELLO, PATIENCE
+from service_process import end_service
 from watchroom import Workspace
+from watchroom.agents.clients.client_program import runtime_folder
 
-pytestmark = pytest.mark.slow(2)
+pytestmark = [pytest.mark.slow(2), pytest.mark.usefixtures("service")]
 
 CALL: Final[dict[str, Any]] = {
     "tool_name": "Bash",
@@ -132,14 +134,8 @@ Attach = Callable[..., AttachedProject]
 
 
 @pytest.fixture
-def attach(attach_first: Attach, service: None) -> Attach:
+def attach(workspace: Workspace, tmp_path: Path, capsys: Captured) -> Iterator[Attach]:
     """Attach agents in a folder, one after another."""
-    return attach_first
-
-
-@pytest.fixture
-def attach_first(workspace: Workspace, tmp_path: Path, capsys: Captured) -> Iterator[Attach]:
-    """Attach agents in a folder, where no service runs yet."""
     with ExitStack() as stack:
 
         def run(*agents: str, client: str = "claude", folder: str = "project") -> AttachedProject:
@@ -315,15 +311,12 @@ def test_an_agent_that_a_server_only_reserved_goes_to_whom_it_belongs(
 @pytest.mark.parametrize("attempt", range(3))
 @both_ways
 def test_clients_that_start_at_once_get_different_agents(
-    workspace: Workspace,
-    attach_first: Attach,
-    has_server: bool,
-    attempt: int,
-    request: pytest.FixtureRequest,
+    workspace: Workspace, attach: Attach, has_server: bool, attempt: int
 ) -> None:
-    # The clients of the first attempt start the service, too.
-    request.getfixturevalue("service" if attempt else "service_allowed")
-    project = attach_first("alice", "bob")
+    if attempt == 0:
+        # The clients start the service, too.
+        end_service(Path(runtime_folder()))
+    project = attach("alice", "bob")
     clients = [project.start() for _ in range(2)]
 
     def work(client: RunningClient) -> None:
@@ -345,11 +338,10 @@ def test_clients_that_start_at_once_get_different_agents(
     assert sorted(found) == [["alice"], ["bob"]]
 
 
-def test_servers_and_hooks_that_start_at_once_agree(
-    workspace: Workspace, attach_first: Attach, service_allowed: None
-) -> None:
-    """The hook and the server of a client are two processes."""
-    project = attach_first("alice", "bob")
+def test_servers_and_hooks_that_start_at_once_agree(workspace: Workspace, attach: Attach) -> None:
+    """The hook and the server of a client are two processes, which start the service."""
+    end_service(Path(runtime_folder()))
+    project = attach("alice", "bob")
     clients = [project.start() for _ in range(2)]
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(RunningClient.start_server, clients))
