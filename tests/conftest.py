@@ -18,7 +18,7 @@ from forkserver import forked_commands
 from hypothesis import HealthCheck, settings
 from memory_folder import choose_base, remove_tree
 from platforms.choice import PLATFORM_NAMES, choose_platform
-from service_process import allow_service, own_runtime_folder
+from service_process import allow_service, own_runtime_folder, running_service
 from tasking import machine_sandbox
 from tiers import choose_tier, is_real, keep_tier
 from watchroom import Json, Toolbox, Workspace
@@ -197,6 +197,14 @@ def _own_service(monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config) -
 def service_allowed(_own_service: None) -> None:
     """Let clients start a service in the fast tier too."""
     allow_service()
+
+
+@pytest.fixture
+def service(_own_service: None) -> Iterator[None]:
+    """Run a service, so that no client starts one. The fast tier forks it, which takes a tenth of the time that
+    a client needs to start one."""
+    with running_service():
+        yield
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from watchroom import Row, Workspace, Zone
@@ -15,11 +15,13 @@ from watchroom.kernel.journal import Journal
 from watchroom.validation import sha256
 
 
-def snapshot(root: Path) -> dict[str, bytes | str]:
+def snapshot(root: Path, without: Collection[str] = ()) -> dict[str, bytes | str]:
     """Return everything below ``root`` except the control folder: path → bytes, or a description of a link or
-    other file."""
+    other file. ``without``: folders in ``root`` that are left out."""
     found: dict[str, bytes | str] = {}
     for folder, folders, files in os.walk(root):
+        if folder == str(root):
+            folders[:] = [each for each in folders if each not in without]
         if ".watchroom" in folders:
             folders.remove(".watchroom")
         for name in (*folders, *files):

@@ -111,7 +111,7 @@ def test_the_line_is_short_plain_text(capsys: Captured, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow(6)
-def test_the_service_answers_at_once(team: str, service_allowed: None) -> None:
+def test_the_service_answers_at_once(team: str, service: None) -> None:
     serve(team)
     (served,) = service_status()["workspaces"]
     inside = next(each for each in Path(team).iterdir() if each.is_dir())
@@ -128,9 +128,7 @@ def test_the_service_answers_at_once(team: str, service_allowed: None) -> None:
 
 
 @pytest.mark.slow(6)
-def test_the_service_opens_no_workspace_for_a_status_line(
-    team: str, tmp_path: Path, service_allowed: None
-) -> None:
+def test_the_service_opens_no_workspace_for_a_status_line(team: str, tmp_path: Path, service: None) -> None:
     other = tmp_path / "other"
     Workspace.open(other).close()
     serve(str(other))
@@ -140,9 +138,7 @@ def test_the_service_opens_no_workspace_for_a_status_line(
 
 
 @pytest.mark.slow(6)
-def test_each_tree_of_a_repository_has_the_line_of_its_workspace(
-    tmp_path: Path, service_allowed: None
-) -> None:
+def test_each_tree_of_a_repository_has_the_line_of_its_workspace(tmp_path: Path, service: None) -> None:
     repository = Repository(tmp_path / "project")
     repository.commit(a__txt="a\n")
     with Workspace.open(repository.root, agents=["alice"]) as workspace:
@@ -152,7 +148,7 @@ def test_each_tree_of_a_repository_has_the_line_of_its_workspace(
 
 
 @pytest.mark.slow(6)
-def test_tmux_shows_the_line(team: str, service_allowed: None) -> None:
+def test_tmux_shows_the_line(team: str, service: None) -> None:
     if shutil.which("tmux") is None:
         pytest.skip("needs tmux")
     serve(team)

@@ -19,7 +19,7 @@ from watchroom.kernel.call_context import CallContext
 from watchroom.model import ANSWER, Row
 from watchroom_cli.main import OK, REFUSED
 
-pytestmark = pytest.mark.usefixtures("service_allowed")
+pytestmark = pytest.mark.usefixtures("service")
 
 PATIENCE = 30
 CLIENT = """

@@ -444,7 +444,7 @@ with subprocess.Popen(server, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as 
 """
 
 
-@pytest.mark.usefixtures("service_allowed")
+@pytest.mark.usefixtures("service")
 @pytest.mark.parametrize("stopping", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
 def test_a_client_that_is_gone_is_seen_to_be(
     root: Path, workspace: Workspace, stopping: signal.Signals
@@ -501,7 +501,7 @@ signal.signal(signal.SIGTERM, leave)
 """
 
 
-@pytest.mark.usefixtures("service_allowed")
+@pytest.mark.usefixtures("service")
 def test_a_client_that_waits_for_its_server_is_not_kept_waiting(root: Path, workspace: Workspace) -> None:
     """As Claude Code does, which is no more patient than half a second."""
     server = as_typed("mcp", str(root), "--agent", "alice", "--client", "claude")
@@ -523,7 +523,7 @@ def test_a_client_that_waits_for_its_server_is_not_kept_waiting(root: Path, work
     wait_for(workspace, lambda row: row.path == PATH and row.detail.get("status") == "cancelled")
 
 
-@pytest.mark.usefixtures("service_allowed")
+@pytest.mark.usefixtures("service")
 def test_the_end_of_a_session_is_recorded_once(root: Path, workspace: Workspace) -> None:
     """The hook of an ended client can come after the service has seen that the client has ended."""
     test_a_client_that_is_gone_is_seen_to_be(root, workspace, signal.SIGKILL)

@@ -19,9 +19,11 @@ import pytest
 from cli.running import Captured, printed
 from clients import scripted_client
 from clients.attached import HELLO, PATIENCE
+from service_process import end_service
 from watchroom import Workspace
+from watchroom.agents.clients.client_program import runtime_folder
 
-pytestmark = [pytest.mark.slow(8), pytest.mark.usefixtures("service_allowed")]
+pytestmark = [pytest.mark.slow(2), pytest.mark.usefixtures("service")]
 
 CALL: Final[dict[str, Any]] = {
     "tool_name": "Bash",
@@ -311,6 +313,9 @@ def test_an_agent_that_a_server_only_reserved_goes_to_whom_it_belongs(
 def test_clients_that_start_at_once_get_different_agents(
     workspace: Workspace, attach: Attach, has_server: bool, attempt: int
 ) -> None:
+    if attempt == 0:
+        # The clients start the service, too.
+        end_service(Path(runtime_folder()))
     project = attach("alice", "bob")
     clients = [project.start() for _ in range(2)]
 
@@ -334,7 +339,8 @@ def test_clients_that_start_at_once_get_different_agents(
 
 
 def test_servers_and_hooks_that_start_at_once_agree(workspace: Workspace, attach: Attach) -> None:
-    """The hook and the server of a client are two processes."""
+    """The hook and the server of a client are two processes, which start the service."""
+    end_service(Path(runtime_folder()))
     project = attach("alice", "bob")
     clients = [project.start() for _ in range(2)]
     with ThreadPoolExecutor(2) as pool:

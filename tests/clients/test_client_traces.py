@@ -26,7 +26,7 @@ from watchroom.platform.linux import LinuxPlatform
 
 pytestmark = [
     pytest.mark.slow(4),
-    pytest.mark.usefixtures("service_allowed"),
+    pytest.mark.usefixtures("service"),
     pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are read in /proc"),
 ]
 

@@ -50,16 +50,16 @@ class World(NamedTuple):
 
     def surroundings(self) -> dict[str, bytes | str]:
         """Everything but the workspace, its task's folder, and what commands made on purpose."""
-        own = {each.name for each in (self.root, self.project, self.made)}
-        found = {name: data for name, data in snapshot(self.folder).items() if name.split("/")[0] not in own}
+        found = snapshot(self.folder, [each.name for each in (self.root, self.project, self.made)])
         # The snapshot leaves control folders out: there is one in the workspace and nowhere else.
-        found |= {
-            str(path): "control" for path in self.folder.glob("**/.watchroom") if path.parent != self.root
-        }
-        return {name: data for name, data in found.items() if not self._is_made(name)}
+        return found | dict.fromkeys(self._control_folders(), "control")
 
-    def _is_made(self, name: str) -> bool:
-        return name.startswith((str(self.made), str(self.project)))
+    def _control_folders(self) -> Iterator[str]:
+        for folder, folders, files in os.walk(self.folder):
+            if folder == str(self.folder):
+                folders[:] = [each for each in folders if each not in (self.made.name, self.project.name)]
+            if folder != str(self.root) and ".watchroom" in (*folders, *files):
+                yield f"{folder}/.watchroom"
 
 
 def make_world(folder: Path, root: Path) -> World:

@@ -59,6 +59,7 @@ def test_two_hundred_ended_connections_lose_nothing(
         assert (writers.unknown, writers.refused) == (set(), set())
 
 
+@pytest.mark.real
 def test_thirty_immediate_stops_of_the_server_lose_nothing() -> None:
     with running_server({"fsync": "on"}) as server:
         url = server.create("journal")
@@ -73,6 +74,7 @@ def test_thirty_immediate_stops_of_the_server_lose_nothing() -> None:
             writers.check(journals[0])
 
 
+@pytest.mark.real
 def test_a_standby_that_is_promoted_has_all_that_was_acknowledged() -> None:
     with (
         running_server({"fsync": "on"}) as primary,

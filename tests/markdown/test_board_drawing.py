@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from effort import rounds
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -122,15 +123,24 @@ def test_rows_and_bytes_lead_to_each_other() -> None:
     assert drawing.cell_texts(drawing.row_at(len(data)) + 1) == ["• item"]
 
 
+@pytest.fixture(scope="module")
+def whole() -> tuple[BoardDrawing, list[str]]:
+    """A board of 3000 headings, all of whose rows were drawn, and their texts."""
+    data = b"".join(b"# heading %d\n\nsome words\n- item\n\n" % number for number in range(3000))
+    drawing = drawing_of(data)
+    return drawing, lines(drawing)
+
+
 @given(st.integers(0, 2999), st.integers(0, 400), st.integers(0, 400))
 @settings(max_examples=rounds(20, 60))
-def test_a_row_keeps_its_text_when_those_around_it_are_drawn(number: int, above: int, below: int) -> None:
-    data = b"".join(b"# heading %d\n\nsome words\n- item\n\n" % number for number in range(3000))
-    drawing, whole = drawing_of(data), drawing_of(data)
-    texts = lines(whole)
-    offset = data.index(b"# heading %d\n" % number)
+def test_a_row_keeps_its_text_when_those_around_it_are_drawn(
+    whole: tuple[BoardDrawing, list[str]], number: int, above: int, below: int
+) -> None:
+    drawn, texts = whole
+    drawing = drawing_of(drawn.data)
+    offset = drawn.data.index(b"# heading %d\n" % number)
     row = drawing.settle(drawing.row_at(offset), above, below)
-    exact = whole.row_at(offset)
+    exact = drawn.row_at(offset)
     for step in range(-min(above, exact), min(below, len(texts) - exact)):
         assert drawing.cell_texts(row + step) == [texts[exact + step]]
 

@@ -12,7 +12,7 @@ from people.effects import ATTEMPTS
 from people.test_protected_effects import OTHER_TOOLS, PAGE, TABLE
 from watchroom import Agent, Workspace
 from watchroom.errors import DeniedError, JournalError
-from watchroom.kernel.journal import open_journal
+from watchroom.kernel.journal import Journal, open_journal
 from watchroom.kernel.journal.postgres.members import DatabaseMembers
 from watchroom.model import Draft
 
@@ -26,9 +26,9 @@ def server_column(effect: str) -> str:
     return found[1]
 
 
-def append(address: str, draft: Draft) -> None:
-    """Append ``draft`` with the login of ``address``; the server may refuse it, with or without a row."""
-    with closing(open_journal(address)) as journal, suppress(JournalError, DeniedError):
+def append(journal: Journal, draft: Draft) -> None:
+    """Append ``draft`` to the journal of a login; the server may refuse it, with or without a row."""
+    with suppress(JournalError, DeniedError):
         journal.append([draft])
 
 
@@ -46,8 +46,8 @@ def test_an_agents_login_changes_no_protected_state(effect: str, workspace_url: 
     with (
         Workspace.open(workspace_url, agents, checkout=tmp_path / "team") as workspace,
         closing(DatabaseMembers(workspace_url)) as members,
+        closing(open_journal(members.add("alice", "agent"))) as alice,
     ):
-        alice = members.add("alice", "agent")
         attempt = ATTEMPTS[effect](workspace)
         tools = dict.fromkeys((*TABLE[effect].tools, *OTHER_TOOLS))
         for actor in ("alice", "bob", "outside", "system", "human:dana"):
@@ -70,8 +70,8 @@ def test_a_supervisors_login_decides_as_the_page_says(
     with (
         Workspace.open(workspace_url, agents, checkout=tmp_path / "team") as workspace,
         closing(DatabaseMembers(workspace_url)) as members,
+        closing(open_journal(members.add("dana", "supervisor"))) as dana,
     ):
-        dana = members.add("dana", "supervisor")
         attempt = ATTEMPTS[effect](workspace)
         for actor in ("alice", "human:eve"):
             append(dana, attempt.draft(actor, (*TABLE[effect].tools, "collab_write")[0]))

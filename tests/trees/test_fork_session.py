@@ -184,7 +184,7 @@ with Workspace.open({str(repository.root)!r}, create=False, scan=False) as works
 
 
 @pytest.fixture
-def programs(tmp_path: Path, service_allowed: None, monkeypatch: pytest.MonkeyPatch) -> Path:
+def programs(tmp_path: Path, service: None, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Clients that write down how they were started."""
     folder = tmp_path / "programs"
     folder.mkdir()

@@ -182,7 +182,7 @@ def test_a_client_is_started_with_the_briefing(
     kept: Workspace,
     alice: ScriptedClient,
     repository: Repository,
-    service_allowed: None,
+    service: None,
     tmp_path: Path,
     client: str,
 ) -> None:

@@ -227,7 +227,7 @@ def agents_by_session(workspace: Workspace) -> Mapping[str, str]:
 
 @pytest.mark.slow(6)
 def test_a_server_serves_the_agent_of_its_clients_hooks(
-    workspace: Workspace, tmp_path: Path, service_allowed: None
+    workspace: Workspace, tmp_path: Path, service: None
 ) -> None:
     with ExitStack() as stack:
         project: Any = UnnamedProject(tmp_path, workspace.root)

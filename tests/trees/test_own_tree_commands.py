@@ -222,7 +222,7 @@ def test_leaving_keeps_the_trees_and_frees_their_ports(
 @pytest.mark.slow(4)
 @pytest.mark.parametrize("client", ["claude", "codex", "opencode"])
 def test_a_client_is_started_in_a_tree_that_is_made_for_it(
-    client: str, here: Repository, programs: Path, service_allowed: None
+    client: str, here: Repository, programs: Path, service: None
 ) -> None:
     here.write("deep/er/c.txt", "c\n")
     here.commit()
@@ -242,7 +242,7 @@ def test_a_client_is_started_in_a_tree_that_is_made_for_it(
 
 @pytest.mark.slow(3)
 def test_a_client_is_not_started_after_a_failed_setup(
-    capsys: Captured, here: Repository, programs: Path, service_allowed: None
+    capsys: Captured, here: Repository, programs: Path, service: None
 ) -> None:
     configure(here, "setup = 'echo broken; exit 4'")
     status, out, said = run(capsys, "claude", "--tree", "x")
@@ -263,7 +263,7 @@ def test_a_tree_needs_a_name_and_a_repository(
 
 @pytest.mark.slow(4)
 def test_a_tree_in_which_an_agent_works_is_not_removed(
-    capsys: Captured, here: Repository, service_allowed: None
+    capsys: Captured, here: Repository, service: None
 ) -> None:
     printed(capsys, "tree", "add", "x")
     hook = as_typed("hook", str(here.root), "--client", "claude")

@@ -86,9 +86,8 @@ class World:
 
 
 @pytest.fixture
-def world(
-    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, service_allowed: None
-) -> World:
+def seen(repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder in which the clients write what they have seen."""
     programs, seen = tmp_path / "programs", tmp_path / "seen"
     for each in (programs, seen):
         each.mkdir()
@@ -101,6 +100,11 @@ def world(
     monkeypatch.setenv("RACE_SEEN", str(seen))
     monkeypatch.delenv(AGENT_VARIABLE, raising=False)
     monkeypatch.chdir(repository.folder)
+    return seen
+
+
+@pytest.fixture
+def world(seen: Path, service: None, repository: Repository, monkeypatch: pytest.MonkeyPatch) -> World:
     return World(repository, seen, monkeypatch)
 
 

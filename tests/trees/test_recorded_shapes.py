@@ -176,9 +176,7 @@ def check_rows(repository: Repository, client: str, expected: Expected) -> None:
     [("claude", CLAUDE), ("codex", CODEX), ("opencode", OPENCODE), ("gemini", GEMINI)],
     ids=lambda each: each,
 )
-def test_recorded_shapes(
-    tmp_path: Path, service_allowed: None, client: str, table: Mapping[str, Expected]
-) -> None:
+def test_recorded_shapes(tmp_path: Path, service: None, client: str, table: Mapping[str, Expected]) -> None:
     cases = read_cases(client)
     assert cases.keys() == table.keys()
     client_program.connect([*as_typed()], PATIENCE).close()

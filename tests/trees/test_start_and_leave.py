@@ -282,7 +282,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def start(programs: Path, repository: Path, service_allowed: None) -> Iterator[Start]:
+def start(programs: Path, repository: Path, service: None) -> Iterator[Start]:
     """Start clients in the repository, or in another folder."""
     with ExitStack() as stack:
 
@@ -303,6 +303,8 @@ def agents_of(repository: Path) -> dict[str, str]:
 
 @pytest.mark.slow(3)
 def test_a_client_is_started_with_hooks_and_nothing_is_written(start: Start, repository: Path) -> None:
+    # The command starts the service.
+    end_service(Path(client_program.runtime_folder()))
     before = git(repository, "status", "--short", "--ignored")
     client = start("-p", "two words", "--", "--settings")
     given = client.started["arguments"]

@@ -233,7 +233,7 @@ def test_panes_are_listed_with_their_processes(server: Server) -> None:
 
 @pytest.mark.slow(8)
 def test_a_client_that_a_person_starts_in_a_pane_is_found_there(
-    server: Server, tmp_path: Path, service_allowed: None, monkeypatch: pytest.MonkeyPatch
+    server: Server, tmp_path: Path, service: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository = Repository(tmp_path / "project")
     repository.commit(a__txt="a\n")
