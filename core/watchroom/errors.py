@@ -566,7 +566,7 @@ class EncodingUnsupported(JournalError):
 
 
 class DraftRefused(JournalError):
-    """The journal's server refuses a draft that breaks its rules. Values: reason."""
+    """The journal refuses a draft that breaks its rules. Values: reason."""
 
     code = "draft_refused"
 

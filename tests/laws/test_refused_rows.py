@@ -10,13 +10,15 @@ from pathlib import Path
 import pytest
 from calls import ok, refused
 from damage import break_content
-from refusing import refusing
+from journal.disk import failing_disk
+from refusing import refusing, refusing_for_good
 from tasking import on_disk, without_privileges
 from watchroom import Agent, Toolbox, Workspace
 from watchroom.errors import JournalError
 from watchroom.features.handoffs.rows import HAND_OVER
 from watchroom.features.tasks.files import OUTSIDERS
 from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.commit import GroupCommit
 from watchroom.model import ASK, BUDGET_REACHED, PAUSE, STOP_AGENTS, WITHDRAW, Write
 
 pytestmark = pytest.mark.sqlite
@@ -30,6 +32,71 @@ def test_an_entry_is_not_reported_as_refused_because_the_lock_stays(root: Path, 
         ok(alice, "whiteboard_append", board=board, content="Once.")
     assert ok(alice, "whiteboard_append", board=board, content="Later.")["version"] == 2
     assert ok(alice, "whiteboard_read", board=board)["content"].count("Once.") == 1
+
+
+def write_twice(alice: Toolbox, bob: Toolbox) -> None:
+    """Write two versions. Only the first one is read by ``bob``."""
+    given = {"filepath": "a.md", "message": "m"}
+    ok(alice, "collab_write", content="one", expected_version=0, **given)
+    ok(bob, "collab_read", filepath="a.md")
+    ok(alice, "collab_write", content="two", **given)
+
+
+def test_a_read_that_could_not_be_recorded_is_recorded_later(
+    workspace: Workspace, root: Path, alice: Toolbox, bob: Toolbox
+) -> None:
+    write_twice(alice, bob)
+    with refusing(root, "NEW.tool = 'collab_read'"):
+        assert ok(bob, "collab_read", filepath="a.md")["version"] == 2
+        with pytest.raises(JournalError):
+            workspace.flush()
+        # Commits of others go on, and the read is tried again with each.
+        ok(alice, "collab_write", filepath="b.md", content="x", message="m")
+    assert ok(bob, "collab_write", filepath="a.md", content="three", message="m")["version"] == 3
+
+
+def test_reads_on_a_full_disk_are_recorded_once_there_is_space(
+    workspace: Workspace, root: Path, alice: Toolbox, bob: Toolbox
+) -> None:
+    write_twice(alice, bob)
+    full = max(each.stat().st_size for each in (root / ".watchroom").iterdir() if each.is_file())
+    with failing_disk(full // 2):
+        for _ in range(20):
+            assert ok(bob, "collab_read", filepath="a.md")["version"] == 2
+        failed = refused(bob, "collab_write", filepath="a.md", content="three", message="m")
+        assert failed["error"] == "journal_failed"
+    assert ok(bob, "collab_write", filepath="a.md", content="three", message="m")["version"] == 3
+    assert len([row for row in workspace.journal.rows(limit=1000) if row.tool == "collab_read"]) == 21
+
+
+def test_the_oldest_reads_are_dropped_if_too_many_wait(
+    workspace: Workspace, root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("watchroom.kernel.commit._MAX_NOTES", 3)
+    commits = GroupCommit(workspace.journal, workspace.background)
+    with refusing(root, "NEW.tool = 'collab_read'"):
+        for number in range(5):
+            commits.note(CallContext("alice", "collab_read").note("collab", "a.md", message=str(number)))
+        with pytest.raises(JournalError):
+            commits.flush()
+    commits.flush()
+    kept = [row.message for row in workspace.journal.rows(limit=1000) if row.tool == "collab_read"]
+    assert kept == ["2", "3", "4"]
+    assert "2 notes are lost" in caplog.text
+
+
+def test_a_read_that_breaks_a_rule_of_the_journal_is_not_tried_for_ever(
+    workspace: Workspace, root: Path, alice: Toolbox, bob: Toolbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    ok(alice, "collab_write", filepath="a.md", content="one", message="m")
+    with refusing_for_good(root, "NEW.tool = 'collab_read' AND NEW.actor = 'alice'"):
+        for reader in (alice, bob):
+            ok(reader, "collab_read", filepath="a.md")
+        workspace.flush()
+    workspace.flush()
+    readers = [row.actor for row in workspace.journal.rows(limit=1000) if row.tool == "collab_read"]
+    assert readers == ["bob"]
+    assert "1 notes are lost" in caplog.text
 
 
 def test_a_looping_agent_is_paused_once_the_journal_accepts_the_pause(

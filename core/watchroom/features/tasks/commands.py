@@ -515,7 +515,7 @@ class Commands:
         draft = started.call.with_tool(END).write(COMMAND, started.path, text, started.message, 1, detail)
         try:
             # The rows of its output must come first.
-            self._store.commits.flush()
+            self._store.commits.flush(started.call.actor)
             self._store.write(draft)
         except JournalError:
             _log.exception("the last row of the command %s is written later", started.path)

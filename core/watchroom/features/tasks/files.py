@@ -292,7 +292,7 @@ class TaskFiles:
     def _last_seen_checksum(self, actor: str, path: str) -> Json:
         """Return the checksum of the ignored file when ``actor`` last read or wrote it, None if the actor
         never did. ``path``: the path of the file's rows."""
-        self._store.commits.flush()
+        self._store.commits.flush(actor)
         notes = self._store.journal.last_notes([(FILE, path, actor, tool) for tool in _IGNORED_TOOLS])
         seen = [note for note in notes if note is not None and note.detail.get(IGNORED) is True]
         return max(seen, key=lambda note: note.seq).detail.get("sha256") if seen else None
