@@ -1010,6 +1010,13 @@ class RevertNotFound(WatchroomError):
     code = "revert_not_found"
 
 
+class RevertUnfinished(WatchroomError):
+    """The rows of the revert are committed, but not all its files are written. Values: revert, reason."""
+
+    code = "revert_unfinished"
+    has_row = True
+
+
 class RevertTooLarge(WatchroomError):
     """The revert affects more paths than the limit. Values: most."""
 

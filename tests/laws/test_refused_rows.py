@@ -164,6 +164,43 @@ def test_an_ignored_task_file_is_as_before_after_a_refused_write(
     assert not (folder / "b.log").exists()
 
 
+def test_a_revert_that_has_begun_is_not_reported_as_refused(
+    workspace: Workspace, root: Path, alice: Toolbox, folder: Path
+) -> None:
+    ok(alice, "write_file", path="a.txt", content="one")
+    dana = workspace.tools_for_human("dana")
+    for refusal in ("NEW.zone = 'revert'", "NEW.zone = 'file'"):
+        with refusing(root, refusal):
+            assert refused(dana, "revert_work", agents=["alice"])["error"] == "journal_failed"
+        assert on_disk(folder) == {"a.txt": b"one"}
+    with refusing(root, "NEW.zone = 'revert' AND NEW.version = 2"):
+        result = refused(dana, "revert_work", agents=["alice"], revert_id="r1")
+        assert result["error"] == "revert_unfinished"
+        assert "r1" in result["message"]
+        assert "disk is full" in result["message"]
+        workspace.flush()
+    workspace.flush()
+    assert workspace.journal.version("revert", "r1", 2) is not None
+    assert on_disk(folder) == {}
+
+
+def test_a_revert_whose_files_cannot_be_written_is_finished_later(
+    workspace: Workspace, alice: Toolbox, folder: Path
+) -> None:
+    ok(alice, "write_file", path="sub/a.txt", content="one")
+    dana = workspace.tools_for_human("dana")
+    (folder / "sub").chmod(0o500)
+    with without_privileges():
+        result = refused(dana, "revert_work", agents=["alice"], revert_id="r1")
+    assert result["error"] == "revert_unfinished"
+    # A scan does not mistake the file for an edit that was made since.
+    workspace.scan()
+    (folder / "sub").chmod(0o700)
+    workspace.flush()
+    assert workspace.journal.version("revert", "r1", 2) is not None
+    assert on_disk(folder) == {}
+
+
 @pytest.fixture
 def sandboxed(workspace: Workspace) -> None:
     if workspace.commands.sandbox.best is None:
