@@ -224,6 +224,43 @@ def test_the_result_of_a_command_is_reported_although_its_last_row_comes_later(
     assert (folder / "made").exists()
 
 
+def test_a_last_row_that_breaks_a_rule_is_written_without_the_output(
+    workspace: Workspace, root: Path, alice: Toolbox, folder: Path, sandboxed: None
+) -> None:
+    with refusing_for_good(root, "NEW.tool = 'end_command' AND NEW.content LIKE '%loud%'"):
+        assert ok(alice, "run_command", command="echo loud; touch made")["stdout"] == "loud\n"
+        assert open_commands(workspace) == []
+    (head,) = workspace.journal.heads("command")
+    outcome = workspace.commands.outcome(workspace.journal.rows_before(head.seq + 1)[0])
+    assert (outcome.result.exit_code, outcome.result.stdout, outcome.result.truncated) == (0, "", True)
+    assert (head.detail["exit_code"], head.detail["unrecorded"]) == (0, "draft_refused")
+
+
+def test_a_last_row_that_is_refused_for_good_does_not_hold_up_the_others(
+    workspace: Workspace,
+    root: Path,
+    alice: Toolbox,
+    folder: Path,
+    sandboxed: None,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with refusing(root, "NEW.tool = 'end_command'"):
+        for number in (1, 2, 3):
+            ok(alice, "run_command", command=f"echo {number}")
+    first, second, third = (
+        head.path for head in sorted(workspace.journal.heads("command"), key=lambda row: row.seq)
+    )
+    with (
+        refusing(root, f"NEW.tool = 'end_command' AND NEW.path = '{first}'"),
+        refusing_for_good(root, f"NEW.tool = 'end_command' AND NEW.path = '{second}'"),
+    ):
+        workspace.flush()
+        assert open_commands(workspace) == sorted([first, second])
+        assert f"{second} is dropped" in caplog.text
+    workspace.flush()
+    assert open_commands(workspace) == [second]
+
+
 def test_the_repositories_that_were_moved_away_are_reported_without_their_row(
     root: Path, alice: Toolbox, folder: Path, sandboxed: None
 ) -> None:

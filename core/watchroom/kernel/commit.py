@@ -328,7 +328,7 @@ class GroupCommit:
 
 def _is_temporary(error: BaseException) -> bool:
     """Return whether the journal may take a note after ``error``."""
-    return isinstance(error, (JournalError, WorkspaceLocked)) and not isinstance(error, _FINAL_ERRORS)
+    return isinstance(error, JournalError) and not isinstance(error, _FINAL_ERRORS)
 
 
 def _storable(draft: Draft) -> Draft:
