@@ -800,6 +800,13 @@ class CommandError(WatchroomError):
         return code | {name: value for name, value in fields.items() if value is not None}
 
 
+class FileUnrecorded(WatchroomError):
+    """The file is written, but the journal refused its row, and the old file could not be restored. Values:
+    path, reason (why the row was refused)."""
+
+    code = "file_unrecorded"
+
+
 class TaskQuotaExceeded(CommandError):
     """A task's folder exceeds its quota. Values: files, most_files, megabytes, most_megabytes; exit_code and
     the output, if a command ran."""

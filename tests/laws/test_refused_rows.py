@@ -13,13 +13,14 @@ from damage import break_content
 from journal.disk import failing_disk
 from refusing import refusing, refusing_for_good
 from tasking import on_disk, without_privileges
+from trees.git_repo import git, make_repository
 from watchroom import Agent, Toolbox, Workspace
 from watchroom.errors import JournalError
 from watchroom.features.handoffs.rows import HAND_OVER
 from watchroom.features.tasks.files import OUTSIDERS
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.commit import GroupCommit
-from watchroom.model import ASK, BUDGET_REACHED, PAUSE, STOP_AGENTS, WITHDRAW, Write
+from watchroom.model import ASK, BUDGET_REACHED, MAX_TEXT_BYTES, PAUSE, STOP_AGENTS, WITHDRAW, Write
 
 pytestmark = pytest.mark.sqlite
 PATIENCE = 20.0
@@ -150,6 +151,58 @@ def test_a_task_file_is_as_before_after_a_refused_write(
     ]
 
 
+def test_a_large_task_file_is_as_before_after_a_refused_write(
+    root: Path, alice: Toolbox, folder: Path
+) -> None:
+    large = b"x" * (MAX_TEXT_BYTES + 1)
+    (folder / "large").write_bytes(large)
+    with refusing(root, "NEW.tool = 'write_file' AND NEW.outcome = 'ok'"):
+        assert refused(alice, "write_file", path="large", content="lost")["error"] == "journal_failed"
+    assert (folder / "large").read_bytes() == large
+
+
+def test_a_task_file_is_as_before_although_there_is_no_space_for_its_old_text(
+    root: Path, alice: Toolbox, folder: Path
+) -> None:
+    kept = "x" * 100_000
+    ok(alice, "write_file", path="a.txt", content=kept)
+    with failing_disk(20_000):
+        assert refused(alice, "write_file", path="a.txt", content="lost")["error"] == "journal_failed"
+    assert (folder / "a.txt").read_text() == kept
+
+
+def test_a_file_that_cannot_be_restored_is_reported_as_written(
+    workspace: Workspace, alice: Toolbox, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Then the old file itself cannot be kept.
+    monkeypatch.setattr("watchroom.platform.linux.LinuxPlatform.exchange", lambda *_: False)
+    ok(alice, "write_file", path="a.txt", content="x" * 100_000)
+    with failing_disk(20_000):
+        result = refused(alice, "write_file", path="a.txt", content="new")
+    assert result["error"] == "file_unrecorded"
+    assert (folder / "a.txt").read_text() == "new"
+    (edit,) = workspace.task_files.record_all()
+    assert (edit.actor, workspace.journal.content(edit.seq)) == ("outside", "new")
+
+
+def test_files_whose_import_was_refused_can_be_imported_again(
+    workspace: Workspace, root: Path, folder: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "source"
+    make_repository(source)
+    for name in ("a.txt", "sub/b.txt"):
+        (source / name).parent.mkdir(exist_ok=True)
+        (source / name).write_text(name)
+    git(source, "add", "--all")
+    git(source, "commit", "--quiet", "-m", "m")
+    task = workspace.config.agents["alice"].task
+    with refusing(root, "NEW.tool = 'import_git'"), pytest.raises(JournalError):
+        workspace.import_git(str(source), "human:dana", task=task)
+    assert on_disk(folder) == {}
+    assert workspace.import_git(str(source), "human:dana", task=task).versions == 2
+    assert on_disk(folder) == {"a.txt": b"a.txt", "sub/b.txt": b"sub/b.txt"}
+
+
 def test_an_ignored_task_file_is_as_before_after_a_refused_write(
     root: Path, alice: Toolbox, folder: Path
 ) -> None:
@@ -247,7 +300,7 @@ def test_a_last_row_that_is_refused_for_good_does_not_hold_up_the_others(
     with refusing(root, "NEW.tool = 'end_command'"):
         for number in (1, 2, 3):
             ok(alice, "run_command", command=f"echo {number}")
-    first, second, third = (
+    first, second, _ = (
         head.path for head in sorted(workspace.journal.heads("command"), key=lambda row: row.seq)
     )
     with (
@@ -268,6 +321,17 @@ def test_the_repositories_that_were_moved_away_are_reported_without_their_row(
     with refusing(root, "NEW.error = 'repository_refused' AND NEW.zone = 'file'"):
         result = refused(alice, "run_command", command=command)
     assert (result["error"], result["quarantined"]) == ("repository_refused", ["sub/.git"])
+
+
+def test_a_command_that_ran_is_reported_without_the_row_of_its_error(
+    workspace: Workspace, root: Path, alice: Toolbox, folder: Path, sandboxed: None
+) -> None:
+    config = root / ".watchroom/config.toml"
+    config.write_text(f"max_task_files = 2\n{config.read_text()}")
+    workspace.scan()
+    with refusing(root, "NEW.error = 'task_quota_exceeded'"):
+        result = refused(alice, "run_command", command="echo done; touch a b c d")
+    assert (result["error"], result["stdout"]) == ("task_quota_exceeded", "done\n")
 
 
 def test_an_interrupted_command_is_ended_once_the_journal_accepts_its_end(

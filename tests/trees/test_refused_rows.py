@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from refusing import refusing
 from trees.git_repository import Repository
-from trees.test_landing import TEXT, Tree, collide, conflict_path, land
+from trees.test_landing import TEXT, Tree, collide, conflict_path, land, resolve
 from trees.test_preview import predicted
 from trees.tree_client import ScriptedClient
 from watchroom import Workspace
@@ -103,3 +103,23 @@ def test_an_edit_whose_row_was_refused_is_its_agents(
     kept.trees.refresh_all()
     alice.hook("Stop")
     assert authors(kept, "a.txt")[-1] == "alice"
+
+
+def test_a_file_is_as_before_after_a_refused_decision_on_its_conflict(
+    kept: Workspace, repository: Repository, alice: ScriptedClient, bob: ScriptedClient
+) -> None:
+    alice.read("a.txt")
+    bob.edit("a.txt", "three", "by bob")
+    place = str(repository.folder / "a.txt")
+    use = ToolUse("write", (FileWrite(place, WholeText("by alice\n")),))
+    kept.tree_calls.begin(Holder("alice", "session", "call"), use, str(repository.folder))
+    file = kept.trees.find(place)
+    assert file is not None
+    before = repository.read("a.txt")
+    with refusing(repository.root, "NEW.tool = 'resolve_conflict'"):
+        assert resolve(kept, file.path, "settled\n")["error"] == "journal_failed"
+    assert repository.read("a.txt") == before
+    kept.trees.refresh_all()
+    assert "outside" not in authors(kept, "a.txt")
+    assert resolve(kept, file.path, "settled\n")["success"]
+    assert repository.read("a.txt") == "settled\n"

@@ -38,7 +38,13 @@ from watchroom.features.trees.rows import (
     repo_path,
 )
 from watchroom.kernel.call_context import CallContext
-from watchroom.kernel.checkout.file_content import FileContent, describe_file, is_before_revert, is_current
+from watchroom.kernel.checkout.file_content import (
+    FileContent,
+    describe_file,
+    is_before_revert,
+    is_current,
+    restored_if_refused,
+)
 from watchroom.kernel.rules.details import get_text
 from watchroom.kernel.rules.file_versions import EXECUTABLE, is_executable, unescape_path
 from watchroom.kernel.rules.row_files import find_row_flaw
@@ -372,9 +378,12 @@ class TreeRecorder:
             if draft.expected == ((head.version or 0) if head else 0):
                 self._store.check_conditions(draft)
                 data = None if draft.content is None else draft.content.encode()
-                self.write(name, data, executable=is_executable(head))
                 if is_executable(head):
                     draft = draft._replace(detail={**(draft.detail or {}), EXECUTABLE: True})
+                before = self._folder.inspect(_parts(name), MAX_TEXT_BYTES)
+                self.write(name, data, executable=is_executable(head))
+                with restored_if_refused(self._folder, _parts(name), before):
+                    return self._store.write(draft)
             return self._store.write(draft)
 
     def record_write(
