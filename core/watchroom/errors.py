@@ -807,6 +807,13 @@ class FileUnrecorded(WatchroomError):
     code = "file_unrecorded"
 
 
+class WorkUnrecorded(WatchroomError):
+    """The work is done in git, but the journal refused its row. Values: work, reason (why the row was
+    refused)."""
+
+    code = "work_unrecorded"
+
+
 class TaskQuotaExceeded(CommandError):
     """A task's folder exceeds its quota. Values: files, most_files, megabytes, most_megabytes; exit_code and
     the output, if a command ran."""

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from refusing import refusing
+from trees.git_repo import git, make_repository
 from trees.git_repository import Repository
+from trees.recorded_tree import RecordedTree
 from trees.test_landing import TEXT, Tree, collide, conflict_path, land, resolve
 from trees.test_preview import predicted
 from trees.tree_client import ScriptedClient
 from watchroom import Workspace
-from watchroom.errors import JournalError
+from watchroom.errors import JournalError, WorkUnrecorded
 from watchroom.features.races.service import RacePlan
-from watchroom.features.trees.rows import LAND, PREDICT, REPO
+from watchroom.features.trees.landing import read_landing
+from watchroom.features.trees.pull_requests import PullRequestOptions
+from watchroom.features.trees.rows import (
+    COMMIT_AGENT,
+    LAND,
+    PREDICT,
+    PULL_REQUEST,
+    REPO,
+    read_commit,
+)
 from watchroom.features.trees.service import Holder
 from watchroom.features.trees.uses import FileWrite, ToolUse
 from watchroom.features.trees.write_rules import WholeText
 from watchroom.kernel.call_context import CallContext
+from watchroom.texts import catalogue
 
 
 def test_a_race_whose_rows_are_refused_leaves_nothing(kept: Workspace, repository: Repository) -> None:
@@ -123,3 +137,53 @@ def test_a_file_is_as_before_after_a_refused_decision_on_its_conflict(
     assert "outside" not in authors(kept, "a.txt")
     assert resolve(kept, file.path, "settled\n")["success"]
     assert repository.read("a.txt") == "settled\n"
+
+
+def test_a_landing_whose_last_row_is_refused_is_reported_as_landed(
+    kept: Workspace, repository: Repository
+) -> None:
+    work = Tree(repository, "work")
+    (work.folder / "a.txt").write_text(TEXT.replace("three", "by work"))
+    git(work.folder, "commit", "--quiet", "--all", "-m", "m")
+    with refusing(repository.root, f"NEW.tool = '{LAND}' AND NEW.detail LIKE '%\"landed\"%'"):
+        with pytest.raises(WorkUnrecorded) as error:
+            land(kept, work)
+        after = git(work.folder, "rev-parse", "HEAD")
+        assert after[:12] in error.value.message()
+        assert repository.git("rev-parse", "main") == after
+    kept.landings.resume()
+    assert [read_landing(row).state for row in kept.journal.rows(limit=1000) if row.tool == LAND][
+        -1
+    ] == "landed"
+
+
+def test_a_commit_whose_row_is_refused_is_reported_as_made(tmp_path: Path) -> None:
+    with Workspace.open(tmp_path / "team") as workspace:
+        tree = RecordedTree(workspace, make_repository(tmp_path / "r", {"a": b"1\n"}))
+        tree.write("alice", "a", b"2\n")
+        with (
+            refusing(workspace.root, f"NEW.tool = '{COMMIT_AGENT}'"),
+            pytest.raises(WorkUnrecorded) as error,
+        ):
+            tree.commit("alice")
+        assert git(tree.folder, "rev-parse", "HEAD")[:12] in error.value.message()
+        # The next commit has only new work.
+        tree.write("alice", "b", b"new\n")
+        assert read_commit(tree.commit("alice")).took == {"b": (1,)}
+
+
+def test_a_branch_whose_row_is_refused_is_reported_as_made(tmp_path: Path) -> None:
+    with Workspace.open(tmp_path / "team") as workspace:
+        tree = RecordedTree(workspace, make_repository(tmp_path / "r", {"a": b"1\n"}))
+        git(tree.folder, "branch", "base")
+        tree.write("alice", "a", b"2\n")
+        plan = workspace.pull_requests.plan(tree.tree, PullRequestOptions("base"), catalogue("en"))
+        call, branch = CallContext("human:dana"), plan.options.branch
+        refusal = f"NEW.tool = '{PULL_REQUEST}' AND NEW.detail LIKE '%\"made\"%'"
+        with refusing(workspace.root, refusal), pytest.raises(WorkUnrecorded) as error:
+            workspace.pull_requests.open(call, tree.tree, plan, catalogue("en"), is_pushed=False)
+        assert git(tree.folder, "rev-parse", branch)[:12] in error.value.message()
+        # The branch still counts as Watchroom's own.
+        plan = workspace.pull_requests.plan(tree.tree, plan.options, catalogue("en"))
+        made = workspace.pull_requests.open(call, tree.tree, plan, catalogue("en"), is_pushed=False)
+        assert (made.state, made.branch) == ("made", branch)

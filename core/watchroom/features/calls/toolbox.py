@@ -32,6 +32,7 @@ from watchroom.errors import (
     VersionConflict,
     WatchroomError,
     WorkspaceLocked,
+    WorkUnrecorded,
 )
 from watchroom.features.calls.call_policy import CallPolicy
 from watchroom.features.calls.proposals import approval_checksum, approval_conditions
@@ -426,7 +427,7 @@ class Toolbox:
 def _has_effects(error: WatchroomError) -> bool:
     """Return whether the call may have changed something although it failed with ``error``."""
     has_run = isinstance(error, CommandError) and "exit_code" in error.values
-    return has_run or isinstance(error, (FileUnrecorded, OutcomeUnknown))
+    return has_run or isinstance(error, (FileUnrecorded, OutcomeUnknown, WorkUnrecorded))
 
 
 def _to_disk_failed(error: OSError) -> DiskFailed:
