@@ -800,6 +800,14 @@ class CommandError(WatchroomError):
         return code | {name: value for name, value in fields.items() if value is not None}
 
 
+class FileNotReplaced(WatchroomError):
+    """The decision to revert an external edit is committed, but the file could not be written. Values: path,
+    reason."""
+
+    code = "file_not_replaced"
+    has_row = True
+
+
 class FileUnrecorded(WatchroomError):
     """The file is written, but the journal refused its row, and the old file could not be restored. Values:
     path, reason (why the row was refused)."""

@@ -452,3 +452,86 @@ def test_a_read_that_was_refused_shows_nothing(alice: Toolbox, bob: Toolbox) -> 
     assert ok(alice, "realtime_edit_set", doc_id="d", field_name="tags", operation="list")["elements"] == [
         "x"
     ]
+
+
+def test_a_flush_is_reported_although_the_row_of_its_buffer_is_refused(
+    workspace: Workspace, root: Path, alice: Toolbox
+) -> None:
+    ok(alice, "collab_write", filepath="plan.md", content="one\n", message="m")
+    ok(alice, "open_buffer", source="collab", path="plan.md")
+    ok(alice, "plan_append", text="two\n")
+    with refusing(root, "NEW.zone = 'buffer'"):
+        assert refused(alice, "plan_append", text="lost\n")["error"] == "journal_failed"
+        ok(alice, "plan_flush")
+    assert ok(alice, "collab_read", filepath="plan.md")["content"] == "one\ntwo\n"
+    ok(alice, "plan_append", text="three\n")
+    ok(alice, "plan_flush")
+    assert ok(alice, "collab_read", filepath="plan.md")["content"] == "one\ntwo\nthree\n"
+
+
+def test_an_answer_that_raises_a_budget_counts_although_the_settings_are_refused(
+    workspace: Workspace, root: Path
+) -> None:
+    workspace.budgets.set_budget(CallContext("human:dana"), "agent", "alice", "steps", 1)
+    step = Write("alice", "step", "session", "alice/s1", "{}", detail={"status": "idle", "step": 1})
+    workspace.journal.append([step])
+    workspace.budgets.hold_call("alice")
+    (asked,) = [row.seq for row in workspace.journal.rows(limit=1000) if row.tool == ASK]
+    dana = workspace.tools_for_human("dana")
+    with refusing(root, "NEW.zone = 'config'"):
+        answered = ok(dana, "answer_request", request=asked, values=["raise"])
+    assert answered["outcome"] == "chosen"
+    assert workspace.budgets.hold_call("alice") is None
+    # A budget that is raised once more is written.
+    workspace.budgets.set_budget(CallContext("human:dana"), "agent", "alice", "steps", 9)
+    assert workspace.budgets.hold_call("alice") is None
+
+
+def test_an_external_edit_stays_if_the_decision_to_revert_it_is_refused(
+    workspace: Workspace, root: Path, alice: Toolbox
+) -> None:
+    ok(alice, "collab_write", filepath="plan.md", content="one\n", message="m")
+    place = root / "collaborative/current/plan.md"
+    place.write_text("edited\n")
+    (edit,) = workspace.scan()
+    dana = workspace.tools_for_human("dana")
+    given = {"filepath": "plan.md", "conflict": edit.seq, "message": "no"}
+    with refusing(root, "NEW.tool = 'revert_outside_edit'"):
+        assert refused(dana, "revert_outside_edit", **given)["error"] == "journal_failed"
+    assert place.read_text() == "edited\n"
+    assert workspace.scan() == []
+    ok(dana, "revert_outside_edit", **given)
+    assert place.read_text() == "one\n"
+
+
+def test_an_external_edit_that_a_killed_revert_left_is_a_conflict_again(
+    workspace: Workspace, root: Path, alice: Toolbox
+) -> None:
+    ok(alice, "collab_write", filepath="plan.md", content="one\n", message="m")
+    (root / "collaborative/current/plan.md").write_text("edited\n")
+    (edit,) = workspace.scan()
+    note = CallContext("human:dana", "revert_outside_edit").note(
+        "collab", "plan.md", base=1, detail={"conflict": edit.seq}
+    )
+    workspace.journal.append([note])
+    (again,) = workspace.scan()
+    assert (again.outcome, again.error) == ("conflict", "outside_edit")
+
+
+def test_a_decision_whose_file_cannot_be_written_is_reported_as_recorded(
+    workspace: Workspace, root: Path, alice: Toolbox
+) -> None:
+    ok(alice, "collab_write", filepath="sub/plan.md", content="one\n", message="m")
+    place = root / "collaborative/current/sub/plan.md"
+    place.write_text("edited\n")
+    (edit,) = workspace.scan()
+    place.parent.chmod(0o500)
+    dana = workspace.tools_for_human("dana")
+    given = {"filepath": "sub/plan.md", "conflict": edit.seq, "message": "no"}
+    with without_privileges():
+        assert refused(dana, "revert_outside_edit", **given)["error"] == "file_not_replaced"
+    place.parent.chmod(0o700)
+    assert place.read_text() == "edited\n"
+    (again,) = workspace.scan()
+    ok(dana, "revert_outside_edit", **{**given, "conflict": again.seq})
+    assert place.read_text() == "one\n"
