@@ -187,3 +187,23 @@ def test_a_branch_whose_row_is_refused_is_reported_as_made(tmp_path: Path) -> No
         plan = workspace.pull_requests.plan(tree.tree, plan.options, catalogue("en"))
         made = workspace.pull_requests.open(call, tree.tree, plan, catalogue("en"), is_pushed=False)
         assert (made.state, made.branch) == ("made", branch)
+
+
+def test_agents_are_told_of_changes_although_later_changes_are_refused(
+    kept: Workspace, repository: Repository, alice: ScriptedClient, bob: ScriptedClient
+) -> None:
+    names = [f"many/{number:03}.txt" for number in range(300)]
+    for name in names:
+        repository.write(name, "old\n")
+    kept.trees.refresh_all()
+    alice.read(names[0])
+    call, given = bob.ask("Bash", {"command": "sed -i s/old/new/ many/*"})
+    for name in names:
+        repository.write(name, "new\n")
+    refusal = f"NEW.zone = '{REPO}' AND NEW.path LIKE '%/{names[-1]}'"
+    with refusing(repository.root, refusal), pytest.raises(JournalError):
+        bob.report("Bash", call, given, {"stdout": ""})
+    assert authors(kept, names[0])[-1] == "bob"
+    before = len(alice.told)
+    alice.read("b.txt")
+    assert names[0] in "".join(alice.told[before:])

@@ -236,18 +236,23 @@ class TreeRecorder:
         """Record the changes of suspects. Return the rows.
 
         - ``find_busy``: returns the current activity of agents.
-        - ``on_rows``: called with the rows before another thread can record.
+        - ``on_rows``: called with the rows before another thread can record. After an error, it is called
+          with the rows that were committed before.
         """
         with self._lock:
             windows, leased, only = find_busy()
-            if only is not None and self._state is not None:
-                rows = self._record_names(sorted(only), windows)
-            else:
-                rows = self._record_suspects(windows, leased)
-            on_rows(rows)
+            rows: list[Row] = []
+            try:
+                if only is not None and self._state is not None:
+                    self._record_names(sorted(only), windows, rows)
+                else:
+                    self._record_suspects(windows, leased, rows)
+            finally:
+                on_rows(rows)
             return rows
 
-    def _record_suspects(self, windows: Sequence[Window], leased: Collection[str]) -> list[Row]:
+    def _record_suspects(self, windows: Sequence[Window], leased: Collection[str], rows: list[Row]) -> None:
+        """Record the changes of suspects, except for the files ``leased``. Add the rows to ``rows``."""
         state = self.git.read_state()
         known = self._state
         index, dirty = self._index, None
@@ -257,7 +262,6 @@ class TreeRecorder:
             if self._needs_look:
                 self._suspects |= self.list_recorded()
         names = sorted(name for name in self._suspects if name not in leased)
-        rows = []
         if known is None or (state.head, state.branch) != (known.head, known.branch):
             rows += self._record_tree(state)
         has_begun = known is not None and state.operation not in ("", known.operation)
@@ -269,12 +273,13 @@ class TreeRecorder:
             rows += self._commit(batch)
         self._suspects.difference_update(names)
         self._index, self._state, self._needs_look = index, state, False
-        return rows
 
-    def _record_names(self, names: Sequence[str], windows: Sequence[Window]) -> list[Row]:
-        """Record the changes of the files ``names``. Use git's index of the last comparison."""
+    def _record_names(self, names: Sequence[str], windows: Sequence[Window], rows: list[Row]) -> None:
+        """Record the changes of the files ``names``, and add the rows to ``rows``. Use git's index of the
+        last comparison."""
         finder = _Changes(self, self._index, None, _author(windows), _Moves())
-        return [row for batch in _batches(finder.find(names)) for row in self._commit(batch)]
+        for batch in _batches(finder.find(names)):
+            rows += self._commit(batch)
 
     def list_recorded(self) -> set[str]:
         """Return the names of all files with rows, including deleted files, which may exist again."""
