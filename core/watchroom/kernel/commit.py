@@ -293,13 +293,15 @@ class GroupCommit:
         failed = [(note, note.outcome) for note in notes if isinstance(note.outcome, BaseException)]
         kept = [note for note, error in failed if _is_temporary(error)]
         with self._queue:
-            dropped = min(len(kept), max(0, len(kept) + len(self._notes) - _MAX_NOTES))
-            for note in reversed(kept[dropped:]):
+            for note in reversed(kept):
                 note.outcome = None
                 self._notes.appendleft(note)
+            dropped = max(0, len(self._notes) - _MAX_NOTES) if kept else 0
+            for _ in range(dropped):
+                self._notes.popleft()
         if lost := len(failed) - len(kept) + dropped:
             _log.error("%d notes are lost", lost, exc_info=failed[0][1])
-        if len(kept) > dropped:
+        if kept:
             self._background.schedule("notes", self.flush, _RETRY_SECONDS)
         shared = (error for _, error in failed if _is_temporary(error) or isinstance(error, OutcomeUnknown))
         return next(shared, None)
