@@ -571,6 +571,13 @@ class DraftRefused(JournalError):
     code = "draft_refused"
 
 
+class PausedOnly(JournalError):
+    """The journal accepted the pauses of agents, and refused the rest of the call. Values: agents, reason."""
+
+    code = "paused_only"
+    has_row = True
+
+
 class JournalInUse(JournalError):
     """The journal cannot be moved while a process uses it. Values: process, machine."""
 

@@ -15,7 +15,7 @@ from refusing import refusing, refusing_for_good
 from tasking import on_disk, without_privileges
 from trees.git_repo import git, make_repository
 from watchroom import Agent, Toolbox, Workspace
-from watchroom.errors import JournalError
+from watchroom.errors import JournalError, PausedOnly
 from watchroom.features.handoffs.rows import HAND_OVER
 from watchroom.features.tasks.files import OUTSIDERS
 from watchroom.kernel.call_context import CallContext
@@ -237,6 +237,20 @@ def test_a_revert_that_has_begun_is_not_reported_as_refused(
     assert on_disk(folder) == {}
 
 
+def test_a_refused_revert_is_reported_with_the_agents_that_it_paused(
+    workspace: Workspace, root: Path, alice: Toolbox
+) -> None:
+    workspace.session_zone.begin("alice", "s1", "{}", "", {"status": "idle"})
+    ok(alice, "collab_write", filepath="a.md", content="one", message="m")
+    dana = workspace.tools_for_human("dana")
+    with refusing(root, "NEW.zone = 'revert'"):
+        result = refused(dana, "revert_work", agents=["alice"])
+    assert result["error"] == "paused_only"
+    assert "paused: alice." in result["message"]
+    assert workspace.stops.is_paused("alice")
+    assert ok(alice, "collab_read", filepath="a.md")["content"] == "one"
+
+
 def test_a_revert_whose_files_cannot_be_written_is_finished_later(
     workspace: Workspace, alice: Toolbox, folder: Path
 ) -> None:
@@ -395,9 +409,16 @@ def test_agents_of_a_refused_stop_are_released_with_the_others(workspace: Worksp
     for agent in ("alice", "bob", "charlie"):
         workspace.session_zone.begin(agent, "s1", "{}", "", {"status": "idle"})
     workspace.session_zone.control(CallContext("human:dana", PAUSE), "charlie", None, "")
-    for refusal in (f"NEW.tool = '{STOP_AGENTS}'", f"NEW.tool = '{PAUSE}' AND NEW.path = 'bob'"):
-        with refusing(root, refusal), pytest.raises(JournalError):
+    for refusal, paused in (
+        (f"NEW.tool = '{STOP_AGENTS}'", "alice, bob, charlie"),
+        (f"NEW.tool = '{PAUSE}' AND NEW.path = 'bob'", "alice"),
+    ):
+        with refusing(root, refusal), pytest.raises(PausedOnly) as error:
             workspace.stops.stop(dana, ["alice", "bob", "charlie"])
+        assert f"paused: {paused}." in error.value.message()
+    with refusing(root, f"NEW.tool = '{PAUSE}'"), pytest.raises(JournalError) as refused_all:
+        workspace.stops.stop(dana, ["alice", "bob", "charlie"])
+    assert refused_all.value.code == "journal_failed"
     workspace.stops.stop(dana, ["alice", "bob", "charlie"])
     assert [*workspace.stops.stopped()] == ["alice", "bob"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
@@ -27,7 +27,7 @@ from watchroom.features.reverts.rules import (
     RevertPlan,
     RevertSelection,
 )
-from watchroom.features.sessions.stops import StoppedAgents
+from watchroom.features.sessions.stops import StoppedAgents, paused_only
 from watchroom.features.tasks.files import OUTSIDERS, TaskFiles
 from watchroom.features.tasks.rows import FILE
 from watchroom.features.tasks.service import Tasks
@@ -117,9 +117,10 @@ class Reverts:
         - ``clean_only``: revert only paths without conflicts.
         - ``pause``: pause these agents first.
 
-        Raise `RevertNotFound`, `RevertTooLarge`, `JournalError`, and `HeadsMoved` if others write faster than
-        the revert can be planned. Raise `RevertUnfinished` if the revert has rows, but cannot be finished
-        yet. Then it is tried again in the background.
+        Raise `RevertNotFound`, `RevertTooLarge`, `JournalError`. Raise `PausedOnly` if the journal refuses
+        the revert after the pauses, and `HeadsMoved` if others write faster than the revert can be planned.
+        Raise `RevertUnfinished` if the revert has rows, but cannot be finished yet. Then it is tried again in
+        the background.
         """
         revert = validation.check_revert_id(revert_id) if revert_id else secrets.token_hex(4)
         if self._store.journal.head(ZONE, revert) is None:
@@ -196,19 +197,21 @@ class Reverts:
         selected = self._planner().select(
             selection._replace(until=selection.until or self._store.journal.last_seq())
         )
+        paused: Mapping[str, int] = {}
         if pause and not selection.undo:
             paused, _ = self._stops.pause(call, selected.agents)
             # Without the wait, later writes of a running call would not be reverted.
             self._stops.wait_until_paused(paused)
-        for tries in range(1, _MAX_TRIES + 1):
-            self._record_edits(selected.versions)
-            plan = self.plan(selection)
-            try:
-                self._commit(call, revert, selection, plan, message, clean_only=clean_only)
-                break
-            except HeadsMoved:
-                if tries == _MAX_TRIES:
-                    raise
+        with paused_only(paused):
+            for tries in range(1, _MAX_TRIES + 1):
+                self._record_edits(selected.versions)
+                plan = self.plan(selection)
+                try:
+                    self._commit(call, revert, selection, plan, message, clean_only=clean_only)
+                    break
+                except HeadsMoved:
+                    if tries == _MAX_TRIES:
+                        raise
 
     def _record_edits(self, places: Iterable[tuple[Zone, str]]) -> None:
         """Record external edits of ``places``, so that the plan includes them."""
