@@ -26,6 +26,23 @@ def refusing(root: Path | str, condition: str) -> Iterator[None]:
 
 
 @contextmanager
+def refusing_for_good(root: Path | str, condition: str) -> Iterator[None]:
+    """Refuse the rows for which ``condition`` holds as rows that break a rule of the journal, while the
+    context lasts."""
+    with closing(sqlite3.connect(journal_of(root), isolation_level=None)) as journal:
+        journal.execute("CREATE TABLE rule (broken INTEGER CHECK (broken IS NULL))")
+        journal.execute(
+            f"CREATE TRIGGER breaks_rule BEFORE INSERT ON rows WHEN {condition}"
+            " BEGIN INSERT INTO rule VALUES (1); END"
+        )
+        try:
+            yield
+        finally:
+            journal.execute("DROP TRIGGER breaks_rule")
+            journal.execute("DROP TABLE rule")
+
+
+@contextmanager
 def slow(root: Path | str, condition: str) -> Iterator[None]:
     """Delay each row for which ``condition`` holds, an SQL expression about ``NEW``, by about a second while
     the context lasts."""

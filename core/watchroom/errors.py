@@ -566,9 +566,16 @@ class EncodingUnsupported(JournalError):
 
 
 class DraftRefused(JournalError):
-    """The journal's server refuses a draft that breaks its rules. Values: reason."""
+    """The journal refuses a draft that breaks its rules. Values: reason."""
 
     code = "draft_refused"
+
+
+class PausedOnly(JournalError):
+    """The journal accepted the pauses of agents, and refused the rest of the call. Values: agents, reason."""
+
+    code = "paused_only"
+    has_row = True
 
 
 class JournalInUse(JournalError):
@@ -800,6 +807,28 @@ class CommandError(WatchroomError):
         return code | {name: value for name, value in fields.items() if value is not None}
 
 
+class FileNotReplaced(WatchroomError):
+    """The decision to revert an external edit is committed, but the file could not be written. Values: path,
+    reason."""
+
+    code = "file_not_replaced"
+    has_row = True
+
+
+class FileUnrecorded(WatchroomError):
+    """The file is written, but the journal refused its row, and the old file could not be restored. Values:
+    path, reason (why the row was refused)."""
+
+    code = "file_unrecorded"
+
+
+class WorkUnrecorded(WatchroomError):
+    """The work is done in git, but the journal refused its row. Values: work, reason (why the row was
+    refused)."""
+
+    code = "work_unrecorded"
+
+
 class TaskQuotaExceeded(CommandError):
     """A task's folder exceeds its quota. Values: files, most_files, megabytes, most_megabytes; exit_code and
     the output, if a command ran."""
@@ -1008,6 +1037,13 @@ class RevertNotFound(WatchroomError):
     """There is no revert with this id. Values: revert."""
 
     code = "revert_not_found"
+
+
+class RevertUnfinished(WatchroomError):
+    """The rows of the revert are committed, but not all its files are written. Values: revert, reason."""
+
+    code = "revert_unfinished"
+    has_row = True
 
 
 class RevertTooLarge(WatchroomError):

@@ -10,14 +10,17 @@ from pathlib import Path
 import pytest
 from calls import ok, refused
 from damage import break_content
-from refusing import refusing
+from journal.disk import failing_disk
+from refusing import refusing, refusing_for_good
 from tasking import on_disk, without_privileges
+from trees.git_repo import git, make_repository
 from watchroom import Agent, Toolbox, Workspace
-from watchroom.errors import JournalError
+from watchroom.errors import JournalError, PausedOnly
 from watchroom.features.handoffs.rows import HAND_OVER
 from watchroom.features.tasks.files import OUTSIDERS
 from watchroom.kernel.call_context import CallContext
-from watchroom.model import ASK, BUDGET_REACHED, PAUSE, STOP_AGENTS, WITHDRAW, Write
+from watchroom.kernel.commit import GroupCommit
+from watchroom.model import ASK, BUDGET_REACHED, MAX_TEXT_BYTES, PAUSE, STOP_AGENTS, WITHDRAW, Write
 
 pytestmark = pytest.mark.sqlite
 PATIENCE = 20.0
@@ -30,6 +33,71 @@ def test_an_entry_is_not_reported_as_refused_because_the_lock_stays(root: Path, 
         ok(alice, "whiteboard_append", board=board, content="Once.")
     assert ok(alice, "whiteboard_append", board=board, content="Later.")["version"] == 2
     assert ok(alice, "whiteboard_read", board=board)["content"].count("Once.") == 1
+
+
+def write_twice(alice: Toolbox, bob: Toolbox) -> None:
+    """Write two versions. Only the first one is read by ``bob``."""
+    given = {"filepath": "a.md", "message": "m"}
+    ok(alice, "collab_write", content="one", expected_version=0, **given)
+    ok(bob, "collab_read", filepath="a.md")
+    ok(alice, "collab_write", content="two", **given)
+
+
+def test_a_read_that_could_not_be_recorded_is_recorded_later(
+    workspace: Workspace, root: Path, alice: Toolbox, bob: Toolbox
+) -> None:
+    write_twice(alice, bob)
+    with refusing(root, "NEW.tool = 'collab_read'"):
+        assert ok(bob, "collab_read", filepath="a.md")["version"] == 2
+        with pytest.raises(JournalError):
+            workspace.flush()
+        # Commits of others go on, and the read is tried again with each.
+        ok(alice, "collab_write", filepath="b.md", content="x", message="m")
+    assert ok(bob, "collab_write", filepath="a.md", content="three", message="m")["version"] == 3
+
+
+def test_reads_on_a_full_disk_are_recorded_once_there_is_space(
+    workspace: Workspace, root: Path, alice: Toolbox, bob: Toolbox
+) -> None:
+    write_twice(alice, bob)
+    full = max(each.stat().st_size for each in (root / ".watchroom").iterdir() if each.is_file())
+    with failing_disk(full // 2):
+        for _ in range(20):
+            assert ok(bob, "collab_read", filepath="a.md")["version"] == 2
+        failed = refused(bob, "collab_write", filepath="a.md", content="three", message="m")
+        assert failed["error"] == "journal_failed"
+    assert ok(bob, "collab_write", filepath="a.md", content="three", message="m")["version"] == 3
+    assert len([row for row in workspace.journal.rows(limit=1000) if row.tool == "collab_read"]) == 21
+
+
+def test_the_oldest_reads_are_dropped_if_too_many_wait(
+    workspace: Workspace, root: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("watchroom.kernel.commit._MAX_NOTES", 3)
+    commits = GroupCommit(workspace.journal, workspace.background)
+    with refusing(root, "NEW.tool = 'collab_read'"):
+        for number in range(5):
+            commits.note(CallContext("alice", "collab_read").note("collab", "a.md", message=str(number)))
+        with pytest.raises(JournalError):
+            commits.flush()
+    commits.flush()
+    kept = [row.message for row in workspace.journal.rows(limit=1000) if row.tool == "collab_read"]
+    assert kept == ["2", "3", "4"]
+    assert "2 notes are lost" in caplog.text
+
+
+def test_a_read_that_breaks_a_rule_of_the_journal_is_not_tried_for_ever(
+    workspace: Workspace, root: Path, alice: Toolbox, bob: Toolbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    ok(alice, "collab_write", filepath="a.md", content="one", message="m")
+    with refusing_for_good(root, "NEW.tool = 'collab_read' AND NEW.actor = 'alice'"):
+        for reader in (alice, bob):
+            ok(reader, "collab_read", filepath="a.md")
+        workspace.flush()
+    workspace.flush()
+    readers = [row.actor for row in workspace.journal.rows(limit=1000) if row.tool == "collab_read"]
+    assert readers == ["bob"]
+    assert "1 notes are lost" in caplog.text
 
 
 def test_a_looping_agent_is_paused_once_the_journal_accepts_the_pause(
@@ -83,6 +151,58 @@ def test_a_task_file_is_as_before_after_a_refused_write(
     ]
 
 
+def test_a_large_task_file_is_as_before_after_a_refused_write(
+    root: Path, alice: Toolbox, folder: Path
+) -> None:
+    large = b"x" * (MAX_TEXT_BYTES + 1)
+    (folder / "large").write_bytes(large)
+    with refusing(root, "NEW.tool = 'write_file' AND NEW.outcome = 'ok'"):
+        assert refused(alice, "write_file", path="large", content="lost")["error"] == "journal_failed"
+    assert (folder / "large").read_bytes() == large
+
+
+def test_a_task_file_is_as_before_although_there_is_no_space_for_its_old_text(
+    root: Path, alice: Toolbox, folder: Path
+) -> None:
+    kept = "x" * 100_000
+    ok(alice, "write_file", path="a.txt", content=kept)
+    with failing_disk(20_000):
+        assert refused(alice, "write_file", path="a.txt", content="lost")["error"] == "journal_failed"
+    assert (folder / "a.txt").read_text() == kept
+
+
+def test_a_file_that_cannot_be_restored_is_reported_as_written(
+    workspace: Workspace, alice: Toolbox, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Then the old file itself cannot be kept.
+    monkeypatch.setattr("watchroom.platform.linux.LinuxPlatform.exchange", lambda *_: False)
+    ok(alice, "write_file", path="a.txt", content="x" * 100_000)
+    with failing_disk(20_000):
+        result = refused(alice, "write_file", path="a.txt", content="new")
+    assert result["error"] == "file_unrecorded"
+    assert (folder / "a.txt").read_text() == "new"
+    (edit,) = workspace.task_files.record_all()
+    assert (edit.actor, workspace.journal.content(edit.seq)) == ("outside", "new")
+
+
+def test_files_whose_import_was_refused_can_be_imported_again(
+    workspace: Workspace, root: Path, folder: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "source"
+    make_repository(source)
+    for name in ("a.txt", "sub/b.txt"):
+        (source / name).parent.mkdir(exist_ok=True)
+        (source / name).write_text(name)
+    git(source, "add", "--all")
+    git(source, "commit", "--quiet", "-m", "m")
+    task = workspace.config.agents["alice"].task
+    with refusing(root, "NEW.tool = 'import_git'"), pytest.raises(JournalError):
+        workspace.import_git(str(source), "human:dana", task=task)
+    assert on_disk(folder) == {}
+    assert workspace.import_git(str(source), "human:dana", task=task).versions == 2
+    assert on_disk(folder) == {"a.txt": b"a.txt", "sub/b.txt": b"sub/b.txt"}
+
+
 def test_an_ignored_task_file_is_as_before_after_a_refused_write(
     root: Path, alice: Toolbox, folder: Path
 ) -> None:
@@ -95,6 +215,57 @@ def test_an_ignored_task_file_is_as_before_after_a_refused_write(
             assert refused(alice, "write_file", path=path, content="lost")["error"] == "journal_failed"
     assert (folder / "a.log").read_text() == "kept"
     assert not (folder / "b.log").exists()
+
+
+def test_a_revert_that_has_begun_is_not_reported_as_refused(
+    workspace: Workspace, root: Path, alice: Toolbox, folder: Path
+) -> None:
+    ok(alice, "write_file", path="a.txt", content="one")
+    dana = workspace.tools_for_human("dana")
+    for refusal in ("NEW.zone = 'revert'", "NEW.zone = 'file'"):
+        with refusing(root, refusal):
+            assert refused(dana, "revert_work", agents=["alice"])["error"] == "journal_failed"
+        assert on_disk(folder) == {"a.txt": b"one"}
+    with refusing(root, "NEW.zone = 'revert' AND NEW.version = 2"):
+        result = refused(dana, "revert_work", agents=["alice"], revert_id="r1")
+        assert result["error"] == "revert_unfinished"
+        assert "r1" in result["message"]
+        assert "disk is full" in result["message"]
+        workspace.flush()
+    workspace.flush()
+    assert workspace.journal.version("revert", "r1", 2) is not None
+    assert on_disk(folder) == {}
+
+
+def test_a_refused_revert_is_reported_with_the_agents_that_it_paused(
+    workspace: Workspace, root: Path, alice: Toolbox
+) -> None:
+    workspace.session_zone.begin("alice", "s1", "{}", "", {"status": "idle"})
+    ok(alice, "collab_write", filepath="a.md", content="one", message="m")
+    dana = workspace.tools_for_human("dana")
+    with refusing(root, "NEW.zone = 'revert'"):
+        result = refused(dana, "revert_work", agents=["alice"])
+    assert result["error"] == "paused_only"
+    assert "paused: alice." in result["message"]
+    assert workspace.stops.is_paused("alice")
+    assert ok(alice, "collab_read", filepath="a.md")["content"] == "one"
+
+
+def test_a_revert_whose_files_cannot_be_written_is_finished_later(
+    workspace: Workspace, alice: Toolbox, folder: Path
+) -> None:
+    ok(alice, "write_file", path="sub/a.txt", content="one")
+    dana = workspace.tools_for_human("dana")
+    (folder / "sub").chmod(0o500)
+    with without_privileges():
+        result = refused(dana, "revert_work", agents=["alice"], revert_id="r1")
+    assert result["error"] == "revert_unfinished"
+    # A scan does not mistake the file for an edit that was made since.
+    workspace.scan()
+    (folder / "sub").chmod(0o700)
+    workspace.flush()
+    assert workspace.journal.version("revert", "r1", 2) is not None
+    assert on_disk(folder) == {}
 
 
 @pytest.fixture
@@ -120,6 +291,43 @@ def test_the_result_of_a_command_is_reported_although_its_last_row_comes_later(
     assert (folder / "made").exists()
 
 
+def test_a_last_row_that_breaks_a_rule_is_written_without_the_output(
+    workspace: Workspace, root: Path, alice: Toolbox, folder: Path, sandboxed: None
+) -> None:
+    with refusing_for_good(root, "NEW.tool = 'end_command' AND NEW.content LIKE '%loud%'"):
+        assert ok(alice, "run_command", command="echo loud; touch made")["stdout"] == "loud\n"
+        assert open_commands(workspace) == []
+    (head,) = workspace.journal.heads("command")
+    outcome = workspace.commands.outcome(workspace.journal.rows_before(head.seq + 1)[0])
+    assert (outcome.result.exit_code, outcome.result.stdout, outcome.result.truncated) == (0, "", True)
+    assert (head.detail["exit_code"], head.detail["unrecorded"]) == (0, "draft_refused")
+
+
+def test_a_last_row_that_is_refused_for_good_does_not_hold_up_the_others(
+    workspace: Workspace,
+    root: Path,
+    alice: Toolbox,
+    folder: Path,
+    sandboxed: None,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with refusing(root, "NEW.tool = 'end_command'"):
+        for number in (1, 2, 3):
+            ok(alice, "run_command", command=f"echo {number}")
+    first, second, _ = (
+        head.path for head in sorted(workspace.journal.heads("command"), key=lambda row: row.seq)
+    )
+    with (
+        refusing(root, f"NEW.tool = 'end_command' AND NEW.path = '{first}'"),
+        refusing_for_good(root, f"NEW.tool = 'end_command' AND NEW.path = '{second}'"),
+    ):
+        workspace.flush()
+        assert open_commands(workspace) == sorted([first, second])
+        assert f"{second} is dropped" in caplog.text
+    workspace.flush()
+    assert open_commands(workspace) == [second]
+
+
 def test_the_repositories_that_were_moved_away_are_reported_without_their_row(
     root: Path, alice: Toolbox, folder: Path, sandboxed: None
 ) -> None:
@@ -127,6 +335,17 @@ def test_the_repositories_that_were_moved_away_are_reported_without_their_row(
     with refusing(root, "NEW.error = 'repository_refused' AND NEW.zone = 'file'"):
         result = refused(alice, "run_command", command=command)
     assert (result["error"], result["quarantined"]) == ("repository_refused", ["sub/.git"])
+
+
+def test_a_command_that_ran_is_reported_without_the_row_of_its_error(
+    workspace: Workspace, root: Path, alice: Toolbox, folder: Path, sandboxed: None
+) -> None:
+    config = root / ".watchroom/config.toml"
+    config.write_text(f"max_task_files = 2\n{config.read_text()}")
+    workspace.scan()
+    with refusing(root, "NEW.error = 'task_quota_exceeded'"):
+        result = refused(alice, "run_command", command="echo done; touch a b c d")
+    assert (result["error"], result["stdout"]) == ("task_quota_exceeded", "done\n")
 
 
 def test_an_interrupted_command_is_ended_once_the_journal_accepts_its_end(
@@ -190,9 +409,16 @@ def test_agents_of_a_refused_stop_are_released_with_the_others(workspace: Worksp
     for agent in ("alice", "bob", "charlie"):
         workspace.session_zone.begin(agent, "s1", "{}", "", {"status": "idle"})
     workspace.session_zone.control(CallContext("human:dana", PAUSE), "charlie", None, "")
-    for refusal in (f"NEW.tool = '{STOP_AGENTS}'", f"NEW.tool = '{PAUSE}' AND NEW.path = 'bob'"):
-        with refusing(root, refusal), pytest.raises(JournalError):
+    for refusal, paused in (
+        (f"NEW.tool = '{STOP_AGENTS}'", "alice, bob, charlie"),
+        (f"NEW.tool = '{PAUSE}' AND NEW.path = 'bob'", "alice"),
+    ):
+        with refusing(root, refusal), pytest.raises(PausedOnly) as error:
             workspace.stops.stop(dana, ["alice", "bob", "charlie"])
+        assert f"paused: {paused}." in error.value.message()
+    with refusing(root, f"NEW.tool = '{PAUSE}'"), pytest.raises(JournalError) as refused_all:
+        workspace.stops.stop(dana, ["alice", "bob", "charlie"])
+    assert refused_all.value.code == "journal_failed"
     workspace.stops.stop(dana, ["alice", "bob", "charlie"])
     assert [*workspace.stops.stopped()] == ["alice", "bob"]
 
@@ -247,3 +473,86 @@ def test_a_read_that_was_refused_shows_nothing(alice: Toolbox, bob: Toolbox) -> 
     assert ok(alice, "realtime_edit_set", doc_id="d", field_name="tags", operation="list")["elements"] == [
         "x"
     ]
+
+
+def test_a_flush_is_reported_although_the_row_of_its_buffer_is_refused(
+    workspace: Workspace, root: Path, alice: Toolbox
+) -> None:
+    ok(alice, "collab_write", filepath="plan.md", content="one\n", message="m")
+    ok(alice, "open_buffer", source="collab", path="plan.md")
+    ok(alice, "plan_append", text="two\n")
+    with refusing(root, "NEW.zone = 'buffer'"):
+        assert refused(alice, "plan_append", text="lost\n")["error"] == "journal_failed"
+        ok(alice, "plan_flush")
+    assert ok(alice, "collab_read", filepath="plan.md")["content"] == "one\ntwo\n"
+    ok(alice, "plan_append", text="three\n")
+    ok(alice, "plan_flush")
+    assert ok(alice, "collab_read", filepath="plan.md")["content"] == "one\ntwo\nthree\n"
+
+
+def test_an_answer_that_raises_a_budget_counts_although_the_settings_are_refused(
+    workspace: Workspace, root: Path
+) -> None:
+    workspace.budgets.set_budget(CallContext("human:dana"), "agent", "alice", "steps", 1)
+    step = Write("alice", "step", "session", "alice/s1", "{}", detail={"status": "idle", "step": 1})
+    workspace.journal.append([step])
+    workspace.budgets.hold_call("alice")
+    (asked,) = [row.seq for row in workspace.journal.rows(limit=1000) if row.tool == ASK]
+    dana = workspace.tools_for_human("dana")
+    with refusing(root, "NEW.zone = 'config'"):
+        answered = ok(dana, "answer_request", request=asked, values=["raise"])
+    assert answered["outcome"] == "chosen"
+    assert workspace.budgets.hold_call("alice") is None
+    # A budget that is raised once more is written.
+    workspace.budgets.set_budget(CallContext("human:dana"), "agent", "alice", "steps", 9)
+    assert workspace.budgets.hold_call("alice") is None
+
+
+def test_an_external_edit_stays_if_the_decision_to_revert_it_is_refused(
+    workspace: Workspace, root: Path, alice: Toolbox
+) -> None:
+    ok(alice, "collab_write", filepath="plan.md", content="one\n", message="m")
+    place = root / "collaborative/current/plan.md"
+    place.write_text("edited\n")
+    (edit,) = workspace.scan()
+    dana = workspace.tools_for_human("dana")
+    given = {"filepath": "plan.md", "conflict": edit.seq, "message": "no"}
+    with refusing(root, "NEW.tool = 'revert_outside_edit'"):
+        assert refused(dana, "revert_outside_edit", **given)["error"] == "journal_failed"
+    assert place.read_text() == "edited\n"
+    assert workspace.scan() == []
+    ok(dana, "revert_outside_edit", **given)
+    assert place.read_text() == "one\n"
+
+
+def test_an_external_edit_that_a_killed_revert_left_is_a_conflict_again(
+    workspace: Workspace, root: Path, alice: Toolbox
+) -> None:
+    ok(alice, "collab_write", filepath="plan.md", content="one\n", message="m")
+    (root / "collaborative/current/plan.md").write_text("edited\n")
+    (edit,) = workspace.scan()
+    note = CallContext("human:dana", "revert_outside_edit").note(
+        "collab", "plan.md", base=1, detail={"conflict": edit.seq}
+    )
+    workspace.journal.append([note])
+    (again,) = workspace.scan()
+    assert (again.outcome, again.error) == ("conflict", "outside_edit")
+
+
+def test_a_decision_whose_file_cannot_be_written_is_reported_as_recorded(
+    workspace: Workspace, root: Path, alice: Toolbox
+) -> None:
+    ok(alice, "collab_write", filepath="sub/plan.md", content="one\n", message="m")
+    place = root / "collaborative/current/sub/plan.md"
+    place.write_text("edited\n")
+    (edit,) = workspace.scan()
+    place.parent.chmod(0o500)
+    dana = workspace.tools_for_human("dana")
+    given = {"filepath": "sub/plan.md", "conflict": edit.seq, "message": "no"}
+    with without_privileges():
+        assert refused(dana, "revert_outside_edit", **given)["error"] == "file_not_replaced"
+    place.parent.chmod(0o700)
+    assert place.read_text() == "edited\n"
+    (again,) = workspace.scan()
+    ok(dana, "revert_outside_edit", **{**given, "conflict": again.seq})
+    assert place.read_text() == "one\n"

@@ -20,8 +20,9 @@ import pytest
 from calls import ok
 from people.conftest import DANA, person
 from receiver import PATIENCE, Posted, Receiver, receiving
+from refusing import refusing
 from watchroom import Workspace
-from watchroom.features.links.rows import ISSUE, REFUSE, USE, LinkAction, link_path, parse_link
+from watchroom.features.links.rows import ISSUE, REFUSE, LinkAction, link_path, parse_link
 from watchroom.features.links.service import LinkedNeed
 from watchroom.features.requests.rows import DIFFERENCE, Option, PendingCall, Request
 from watchroom.kernel.call_context import CallContext
@@ -165,11 +166,11 @@ def test_a_request_is_approved_in_two_touches(phone: Phone) -> None:
     done = phone.answer(token, "approve")
     assert (done.status_code, phone.outcome(number)) == (200, "human:dana approved")
     assert "Approved" in text_of(done)
-    issued, used = phone.rows(ISSUE, USE)
+    (issued,) = phone.rows(ISSUE)
     assert (issued.actor, issued.detail["row"], issued.detail["person"]) == (SYSTEM, number, "dana")
-    assert (used.actor, used.detail["request"], used.detail["decision"]) == ("human:dana", number, "approve")
     (answered,) = phone.rows("answer_request")
-    assert answered.detail["call"] == issued.path == used.path
+    assert (answered.actor, answered.detail["request"]) == ("human:dana", number)
+    assert answered.detail["call"] == issued.path
     journal = phone.workspace.journal
     contents = [journal.content(row.seq) or "" for row in journal.rows(limit=10_000)]
     assert token not in str(journal.rows(limit=10_000)) + str(contents)
@@ -280,6 +281,27 @@ def test_a_link_works_once(phone: Phone) -> None:
     assert (refused.actor, refused.outcome, refused.detail["row"]) == (SYSTEM, "failed", number)
 
 
+def test_a_link_is_not_used_up_by_an_answer_that_the_journal_refuses(phone: Phone) -> None:
+    number = phone.ask()
+    token, button = phone.issue(number), phone.issue(number, "approve")
+    with refusing(phone.workspace.root, "NEW.tool = 'answer_request'"):
+        refused = phone.answer(token, "reject")
+        assert (refused.status_code, phone.outcome(number)) == (409, None)
+        assert "disk is full" in text_of(refused)
+        assert phone.send("POST", f"/approve/{button}").status_code == 409
+    assert phone.open(token).status_code == 200
+    assert phone.answer(token, "approve").status_code == 200
+    assert phone.outcome(number) == "human:dana approved"
+    assert phone.open(token).status_code == 410
+
+
+def test_a_link_that_an_earlier_version_used_up_stays_used_up(phone: Phone) -> None:
+    token = phone.issue(phone.ask())
+    used = Write("human:dana", "use_link", "workspace", link_path(token), "", expected=1)
+    phone.workspace.journal.append([used])
+    assert phone.open(token).status_code == 410
+
+
 def test_of_two_answers_at_once_one_counts(phone: Phone) -> None:
     for round_ in range(5):
         number = phone.ask(name=f"r{round_}")
@@ -290,8 +312,7 @@ def test_of_two_answers_at_once_one_counts(phone: Phone) -> None:
         statuses = sorted(each.result().status_code for each in sent)
         assert statuses == [200, *[410] * 7]
         answers = [row for row in phone.rows("answer_request") if row.path == f"alice/mcp/r{round_}"]
-        assert [row.outcome for row in answers] == ["ok"]
-    assert len([row for row in phone.rows(USE) if row.outcome == "ok"]) == 5
+        assert [row.outcome for row in answers].count("ok") == 1
 
 
 def test_an_expired_link_is_refused(phone: Phone) -> None:
@@ -498,7 +519,7 @@ def test_a_closed_workspace_is_answered_at_the_terminal_only(phone: Phone) -> No
     assert (refused.status_code, phone.refusals[-1]) == (403, "link_signed")
     button = phone.send("POST", f"/approve/{phone.issue(number, 'approve')}")
     assert (button.status_code, phone.refusals[-1]) == (403, "link_signed")
-    assert (phone.outcome(number), phone.rows(USE, "answer_request")) == (None, [])
+    assert (phone.outcome(number), phone.rows("answer_request")) == (None, [])
     workspace.people.add("human:dana", person("dana", "owner", DANA), expected=1)
     assert (phone.open(token).status_code, phone.refusals[-1]) == (403, "link_person")
 
@@ -549,7 +570,7 @@ def test_other_needs_are_only_described(phone: Phone) -> None:
     assert "<b>" not in page.text
     assert "Open the dashboard" in text_of(page)
     assert phone.answer(token, "approve", form="0" * 64).status_code == 405
-    assert phone.rows(USE) == []
+    assert phone.rows("answer_request") == []
 
 
 HOSTILE = '</pre><script src="https://evil.example.org/x.js"></script>\u202egnp.exe\u200b&amp;'

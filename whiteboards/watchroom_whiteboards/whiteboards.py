@@ -208,7 +208,7 @@ class Whiteboards:
             found = sections.find_section(data, board.name, section, everything)
             return sections.append_to_section(data, found, content, everything)
 
-        prepared = self._prepare(board, change_text)
+        prepared = self._prepare(call, board, change_text)
 
         def draft(current: FileVersion | None) -> Write:
             text = prepared(current)
@@ -261,7 +261,7 @@ class Whiteboards:
                 now, _version(current), board.name, section, content, last_read_version, text_of
             )
 
-        prepared = self._prepare(board, revise)
+        prepared = self._prepare(call, board, revise)
 
         def draft(current: FileVersion | None) -> Write:
             text, path, base = prepared(current)
@@ -340,14 +340,14 @@ class Whiteboards:
         return board
 
     def _prepare(
-        self, board: Board, work: Callable[[FileVersion | None], T]
+        self, call: CallContext, board: Board, work: Callable[[FileVersion | None], T]
     ) -> Callable[[FileVersion | None], T]:
         """Run ``work`` in advance for the current version of a long board, to shorten the lock. Return a
         function that returns its result."""
         now = self._boards.current(board.name)
         if now is None or (now.row.size or 0) < PREPARED_BYTES:
             return work
-        self._boards.flush_readings()
+        self._boards.flush_readings(call.actor)
         done = work(now)
         return lambda current: done if current and current.row == now.row else work(current)
 

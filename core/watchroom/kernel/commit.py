@@ -2,8 +2,8 @@
 
 One of the threads leads, and commits for all waiting threads. The journal lets one process append at a time.
 
-The rows of a thread keep their order: a note comes before all later commits of the thread. If the journal's
-server is unreachable, notes may come later.
+The rows of a thread keep their order: a note comes before all later commits of the thread. A note that the
+journal cannot take now, for example because the disk is full, comes later.
 """
 
 from __future__ import annotations
@@ -16,7 +16,11 @@ from threading import Lock
 from typing import Final, NamedTuple, Protocol
 
 from watchroom.errors import (
+    DraftRefused,
     JournalBusy,
+    JournalDamaged,
+    JournalDenied,
+    JournalError,
     JournalReplaced,
     JournalUnreachable,
     OutcomeUnknown,
@@ -29,9 +33,13 @@ from watchroom.model import HUMAN_PREFIX, Appended, Draft, Note
 _MAX_BATCH: Final = 512
 """Maximum number of drafts in one append."""
 _MAX_NOTES: Final = 10_000
-"""Maximum number of notes that are kept while the journal's server is unreachable."""
+"""Maximum number of notes that are kept while the journal cannot take them. The oldest are dropped."""
+_RETRY_SECONDS: Final = 0.5
+"""Seconds until kept notes are appended again, unless a commit comes first."""
 _BATCH_ERRORS: Final = (JournalBusy, JournalReplaced, JournalUnreachable, OutcomeUnknown, WorkspaceLocked)
 """Errors that affect the whole batch."""
+_FINAL_ERRORS: Final = (DraftRefused, JournalDamaged, JournalDenied, OutcomeUnknown)
+"""Errors after which a note is not appended again: it would be refused again, or could become two rows."""
 _log = logging.getLogger("watchroom")
 
 
@@ -178,21 +186,30 @@ class GroupCommit:
                 _log.exception("rows were not passed on to the files")
 
     def note(self, draft: Note) -> None:
-        """Append ``draft`` soon: with the next commit, or after 20 ms. If the journal's server is
-        unreachable, append it once the server is back."""
-        self._notes.append(_Ticket(_storable(draft)))
+        """Append ``draft`` soon: with the next commit, or after 20 ms. If the journal cannot take it then,
+        for example because the disk is full, append it once the journal can."""
+        ticket = _Ticket(_storable(draft))
+        with self._queue:
+            self._notes.append(ticket)
         self._background.schedule("notes", self.flush)
 
-    def flush(self) -> None:
-        """Commit the waiting notes, including notes that another thread is committing. Raise `JournalError`,
-        `WorkspaceLocked`."""
+    def flush(self, actor: str | None = None) -> None:
+        """Commit the waiting notes, including notes that another thread is committing.
+
+        Raise `JournalError`, `WorkspaceLocked`. With ``actor``, do not raise if the journal only refuses
+        notes of other actors, which do not matter to the caller.
+        """
         with self._flushing:
             has_notes = bool(self._notes)
             error = self._append_notes()
-        if error is not None:
-            raise error
+            if error is not None and (isinstance(error, _BATCH_ERRORS) or self._has_notes_of(actor)):
+                raise error
         if has_notes:
             self._background.report_append()
+
+    def _has_notes_of(self, actor: str | None) -> bool:
+        with self._queue:
+            return any(actor in (None, note.draft.actor) for note in self._notes)
 
     def _append_notes(self, max_left: int = 0) -> BaseException | None:
         """Append the waiting notes until at most ``max_left`` are left. Return the error that stopped this,
@@ -200,10 +217,9 @@ class GroupCommit:
         while len(self._notes) > max_left:
             notes = self._taken(self._notes)
             self._append_tickets(notes)
-            errors = [note.outcome for note in notes if isinstance(note.outcome, _BATCH_ERRORS)]
-            self._keep(notes)
-            if errors:
-                return errors[0]
+            error = self._keep(notes)
+            if error is not None:
+                return error
         return None
 
     def _wait(self, ticket: _Ticket, wake: Lock) -> None:
@@ -271,15 +287,24 @@ class GroupCommit:
                 ticket.outcome = result
             self._record(drafts, appended)
 
-    def _keep(self, notes: Sequence[_Ticket]) -> None:
-        """Keep the ``notes`` that were not appended because the server is unreachable."""
-        kept = [note for note in notes if isinstance(note.outcome, JournalUnreachable)]
+    def _keep(self, notes: Sequence[_Ticket]) -> BaseException | None:
+        """Keep the ``notes`` that were not appended but may be later. Return the first error that may affect
+        other notes too, if any."""
+        failed = [(note, note.outcome) for note in notes if isinstance(note.outcome, BaseException)]
+        kept = [note for note, error in failed if _is_temporary(error)]
         with self._queue:
-            for note in reversed(kept[: max(0, _MAX_NOTES - len(self._notes))]):
+            for note in reversed(kept):
                 note.outcome = None
                 self._notes.appendleft(note)
+            dropped = max(0, len(self._notes) - _MAX_NOTES) if kept else 0
+            for _ in range(dropped):
+                self._notes.popleft()
+        if lost := len(failed) - len(kept) + dropped:
+            _log.error("%d notes are lost", lost, exc_info=failed[0][1])
         if kept:
-            self._background.schedule("notes", self.flush)
+            self._background.schedule("notes", self.flush, _RETRY_SECONDS)
+        shared = (error for _, error in failed if _is_temporary(error) or isinstance(error, OutcomeUnknown))
+        return next(shared, None)
 
     def _hand_over(self) -> None:
         with self._queue:
@@ -301,6 +326,11 @@ class GroupCommit:
     def _taken(self, queue: deque[_Ticket]) -> list[_Ticket]:
         with self._queue:
             return [queue.popleft() for _ in range(min(_MAX_BATCH, len(queue)))]
+
+
+def _is_temporary(error: BaseException) -> bool:
+    """Return whether the journal may take a note after ``error``."""
+    return isinstance(error, JournalError) and not isinstance(error, _FINAL_ERRORS)
 
 
 def _storable(draft: Draft) -> Draft:

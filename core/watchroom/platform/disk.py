@@ -319,6 +319,22 @@ class Folder:
                 self._drop(self._spares.pop(next(iter(self._spares))))
         return previous
 
+    def put_back(self, parts: Parts) -> bool:
+        """Put the file back that the last `write` at ``parts`` replaced. Return False if it is not at hand.
+
+        The file itself returns, with its mode. So a full disk does not matter.
+        """
+        spare = self._spares.pop(parts, None)
+        if spare is None:
+            return False
+        try:
+            with self._place(parts) as (folder, name):
+                os.replace(spare, name, src_dir_fd=self._scratch_fd, dst_dir_fd=folder)
+        except FileNotFoundError:
+            # Another program has removed the scratch file, or the folder.
+            return False
+        return True
+
     def replace_if_other(self, parts: Parts, data: bytes, *, executable: bool = False) -> None:
         """Write ``data`` to ``parts`` unless the file has this content and this ``executable`` bit."""
         if self.read(parts) != data or (self.is_executable(parts) or False) != executable:
@@ -366,6 +382,8 @@ class Folder:
         ``look`` is called with the content, None if it is not a regular file. At that moment, the file is no
         longer at ``parts``. If ``look`` raises, the file is restored.
         """
+        if (spare := self._spares.pop(parts, None)) is not None:
+            self._drop(spare)
         try:
             with self._place(parts) as (fd, name):
                 if look is None:

@@ -82,9 +82,9 @@ class Boards:
         """
         return self._store.last_seen(call, "board", board, READ_TOOL, partial=PARTIAL_TOOLS)
 
-    def flush_readings(self) -> None:
-        """Commit the pending reads as rows. Raise `JournalError`, `WorkspaceLocked`."""
-        self._store.commits.flush()
+    def flush_readings(self, actor: str) -> None:
+        """Commit the pending reads of ``actor`` as rows. Raise `JournalError`, `WorkspaceLocked`."""
+        self._store.commits.flush(actor)
 
     def last_seen_section(self, actor: str, board: str, section: str) -> int:
         """Return the version in which ``actor`` last read only ``section`` of ``board``, or rewrote it; 0 if
@@ -114,7 +114,7 @@ class Boards:
         of ``make``.
         """
         validation.check_board_name(board)
-        self._store.commits.flush()
+        self._store.commits.flush(call.actor)
 
         def draft() -> Write:
             write = make(self.current(board))

@@ -6,6 +6,7 @@ Memory contains nothing that is not in rows, so another process can continue.
 
 from __future__ import annotations
 
+import logging
 import secrets
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -35,6 +36,7 @@ from watchroom.errors import (
     BufferTaken,
     BufferUnflushed,
     JournalDamaged,
+    JournalError,
     TooManyBuffers,
     WatchroomError,
 )
@@ -52,6 +54,7 @@ MAX_OPEN: Final = 8
 """Maximum number of open buffers of an agent. Each adds tools, and is shown before each request to the
 model."""
 
+_log = logging.getLogger("watchroom")
 Operation: TypeAlias = Callable[[TextEditor, DataSourceBinding], TextEditResponse]
 """An operation of a tool on a buffer."""
 
@@ -219,6 +222,13 @@ class Buffers:
                         return OperationOutcome(
                             response, _describe_state(self._load(call, name, language).binding), identity
                         )
+                except JournalError:
+                    self._buffers.evict(loaded.row.path)
+                    if response is None or response.code != FLUSHED:
+                        raise
+                    # The source has the text. The next call on the buffer records the flush.
+                    _log.exception("the flush of the buffer %s is recorded later", loaded.row.path)
+                    return OperationOutcome(response, _describe_state(loaded.binding), identity)
                 except BaseException:
                     self._buffers.evict(loaded.row.path)
                     raise

@@ -17,18 +17,22 @@ from pydantic import ValidationError
 
 from watchroom import validation
 from watchroom.errors import (
+    CommandError,
     DeniedError,
     DiskFailed,
+    FileUnrecorded,
     InvalidArguments,
     JournalBusy,
     JournalError,
     NotText,
+    OutcomeUnknown,
     PolicyApprovalRequired,
     PolicyDenied,
     TooLarge,
     VersionConflict,
     WatchroomError,
     WorkspaceLocked,
+    WorkUnrecorded,
 )
 from watchroom.features.calls.call_policy import CallPolicy
 from watchroom.features.calls.proposals import approval_checksum, approval_conditions
@@ -350,7 +354,7 @@ class Toolbox:
         """Record that ``call`` with ``arguments`` is refused with ``error``, and return its result.
 
         An error that already has a row (`WatchroomError.has_row`) gets no second row. If the row cannot be
-        written, the result has the reason.
+        written, the result has the reason, unless the call changed something.
         """
         if isinstance(error, (JournalBusy, WorkspaceLocked)):
             # The caller has already waited for the journal. Write the row in the background.
@@ -359,9 +363,9 @@ class Toolbox:
             try:
                 self._store.commits.commit(self._refusal_row(call, arguments, error))
             except JournalError as cause:
-                error = cause
+                error = error if _has_effects(error) else cause
             except OSError as cause:
-                error = _to_disk_failed(cause)
+                error = error if _has_effects(error) else _to_disk_failed(cause)
         language = self.language
         if isinstance(error, VersionConflict):
             return self._conflict_result(error)
@@ -418,6 +422,12 @@ class Toolbox:
             size=size,
             detail={POLICY_RULE: str(error.values["number"])} if is_by_policy else None,
         )
+
+
+def _has_effects(error: WatchroomError) -> bool:
+    """Return whether the call may have changed something although it failed with ``error``."""
+    has_run = isinstance(error, CommandError) and "exit_code" in error.values
+    return has_run or isinstance(error, (FileUnrecorded, OutcomeUnknown, WorkUnrecorded))
 
 
 def _to_disk_failed(error: OSError) -> DiskFailed:

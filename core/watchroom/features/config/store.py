@@ -196,7 +196,7 @@ class Store:
         key = (zone, path, call.actor, read_tool)
         seen = call.caller.seen if call.caller is not None else None
         if seen is None or seen.key != key:
-            self.commits.flush()
+            self.commits.flush(call.actor)
             (head,), (note,) = self.journal.heads_and_notes([(zone, path)], [key])
             seen = Seen(key, head, note)
         read = (seen.note.base or 0) if seen.note else 0

@@ -49,7 +49,7 @@ class ChangeNotices:
 
     def _load(self, agent: str) -> None:
         """Find what ``agent`` saw in earlier processes."""
-        self._store.commits.flush()
+        self._store.commits.flush(agent)
         rows = self._store.journal.rows_before(MAX_ROW, limit=_MAX_OLD_ROWS, only=RowFilter(steps=False))
         own = [row for row in reversed(rows) if row.actor == agent]
         known = {(row.zone, row.path) for row in own if (row.version, row.base) != (None, None)}

@@ -157,7 +157,7 @@ class Conflicts:
         journal = self._store.journal
         if not journal.settled(zone, path, limit=1):
             return []
-        self._store.commits.flush()
+        self._store.commits.flush(actor)
         read = 0
         for tool in (ZONES[zone].read_tool, ZONES[zone].read_old_tool):
             note = journal.last_note(zone, path, actor, tool)

@@ -13,8 +13,6 @@ LinkAction: TypeAlias = Literal["page", "approve"]
 ACTIONS: Final[tuple[LinkAction, ...]] = get_args(LinkAction)
 ISSUE: Final = "issue_link"
 """The tool of the first version of a link, by ``system``."""
-USE: Final = "use_link"
-"""The tool of the second version of a link, by its person."""
 REFUSE: Final = "refuse_link"
 """The tool of notes about refused links."""
 PREFIX: Final = "link/"

@@ -1,4 +1,8 @@
-"""`Links`: issues links, finds them by their tokens, and uses each one once."""
+"""`Links`: issues links, and finds them by their tokens.
+
+The row of an answer uses its link up: the call of the row is the path of the link. So a link whose answer was
+refused stays valid.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,6 @@ from watchroom.features.links.rows import (
     ISSUE,
     PREFIX,
     REFUSE,
-    USE,
     Link,
     LinkAction,
     dump_link,
@@ -27,7 +30,7 @@ from watchroom.features.links.rules import (
     find_refusal,
 )
 from watchroom.features.people.rows import ZONE as PERSON_ZONE
-from watchroom.model import HUMAN_PREFIX, SYSTEM, Json, Note, Row, Write, Zone
+from watchroom.model import ANSWER, HUMAN_PREFIX, SYSTEM, Json, Note, Row, Write, Zone
 
 ZONE: Final[Zone] = "workspace"
 _TOKEN_BYTES: Final = 32
@@ -102,27 +105,11 @@ class Links:
         if not TOKEN.fullmatch(token):
             return FoundLink(None, "link_unknown")
         journal, path = self._store.journal, link_path(token)
-        issued, used = journal.version(ZONE, path, 1), journal.version(ZONE, path, 2)
-        link = self._read(issued)
+        link = self._read(journal.version(ZONE, path, 1))
         enrolment = self._enrolment(link.person) if link is not None else 0
+        used = None if link is None else self._find_use(link, path)
         refusal = find_refusal(link, self.settings, enrolment, journal.now(), is_used=used is not None)
         return FoundLink(link, refusal, used, path)
-
-    def use(self, found: FoundLink, decision: str) -> FoundLink:
-        """Use the valid link ``found`` up. Return it, with a refusal if it was used in the meantime.
-
-        Raise `JournalError`. ``decision``: the person's answer in one word, for the row.
-        """
-        link = found.link
-        if link is None:
-            raise ValueError("an unknown link cannot be used")
-        detail: dict[str, Json] = {"request": link.row, "decision": decision}
-        draft = Write(HUMAN_PREFIX + link.person, USE, ZONE, found.path, "", expected=1, detail=detail)
-        row = self._store.write(draft).row
-        if row.outcome == "ok":
-            return found._replace(used=row)
-        used = self._store.journal.version(ZONE, found.path, 2)
-        return found._replace(refusal="link_used", used=used)
 
     def record_refusal(self, reason: LinkRefusal, link: Link | None, uncounted: int) -> Row:
         """Record that a link was refused. Return the row. Raise `JournalError`.
@@ -137,6 +124,14 @@ class Links:
             detail["uncounted"] = uncounted
         note = Note(SYSTEM, REFUSE, ZONE, PREFIX.rstrip("/"), "failed", reason, detail=detail)
         return self._store.commits.commit(note).row
+
+    def _find_use(self, link: Link, path: str) -> Row | None:
+        """Return the row that used up ``link``, which is at ``path``: the answer whose call is the link. None
+        if it was not used."""
+        answers = self._store.journal.rows_of_call(HUMAN_PREFIX + link.person, path)
+        used = next((row for row in answers if row.tool == ANSWER and row.outcome == "ok"), None)
+        # Earlier versions wrote a second version of the link before the answer.
+        return used or self._store.journal.version(ZONE, path, 2)
 
     def _read(self, issued: Row | None) -> Link | None:
         if issued is None or (issued.actor, issued.tool) != (SYSTEM, ISSUE):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Annotated, Final
 
 from pydantic import Field
 
-from watchroom.errors import InvalidAnswer
+from watchroom.errors import InvalidAnswer, JournalError
 from watchroom.features.budgets.rules import budget_asked
 from watchroom.features.requests.reviews import MAX_REASON_CHARACTERS
 from watchroom.features.requests.rows import Answer, CallDecision, Request, decide_all
@@ -16,6 +17,7 @@ from watchroom.kernel.tools.tool import Toolset
 
 TOOLS: Final = Toolset("request", audience="people")
 tool = TOOLS.tool
+_log = logging.getLogger("watchroom")
 
 
 class DecisionParams(ParamsModel):
@@ -55,7 +57,11 @@ def answer_request(context: ToolContext, params: AnswerRequestParams) -> AnswerR
         context.zones.budgets.check_raise(request)
     row = context.zones.requests.answer(context.call, params.request, answer, params.reason or "")
     if raises_budget:
-        context.zones.budgets.raise_budget(context.call, request)
+        try:
+            context.zones.budgets.raise_budget(context.call, request)
+        except JournalError:
+            # The answer counts from now on, also without the settings.
+            _log.exception("the budget of request %d is raised, but not in the settings", params.request)
     return AnswerRequestResult(request=params.request, outcome=str(row.detail["outcome"]))
 
 

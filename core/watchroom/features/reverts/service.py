@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
 from watchroom import validation
-from watchroom.errors import ConflictSettled, HeadsMoved, WatchroomError
+from watchroom.errors import ConflictSettled, HeadsMoved, RevertUnfinished, WatchroomError
 from watchroom.features.config.store import Store
 from watchroom.features.conflicts.service import Conflicts
 from watchroom.features.people.service import PeopleReader
@@ -27,7 +27,7 @@ from watchroom.features.reverts.rules import (
     RevertPlan,
     RevertSelection,
 )
-from watchroom.features.sessions.stops import StoppedAgents
+from watchroom.features.sessions.stops import StoppedAgents, paused_only
 from watchroom.features.tasks.files import OUTSIDERS, TaskFiles
 from watchroom.features.tasks.rows import FILE
 from watchroom.features.tasks.service import Tasks
@@ -43,6 +43,8 @@ from watchroom.texts import catalogue
 _MAX_TRIES: Final = 5
 _MAX_NOTIFIED: Final = 1000
 """Maximum number of agents that are notified."""
+_RETRY_SECONDS: Final = 5.0
+"""Seconds until an unfinished revert is tried again."""
 _log = logging.getLogger("watchroom")
 
 
@@ -115,13 +117,21 @@ class Reverts:
         - ``clean_only``: revert only paths without conflicts.
         - ``pause``: pause these agents first.
 
-        Raise `RevertNotFound`, `RevertTooLarge`, `JournalError`, and `HeadsMoved` if others write faster than
-        the revert can be planned.
+        Raise `RevertNotFound`, `RevertTooLarge`, `JournalError`. Raise `PausedOnly` if the journal refuses
+        the revert after the pauses, and `HeadsMoved` if others write faster than the revert can be planned.
+        Raise `RevertUnfinished` if the revert has rows, but cannot be finished yet. Then it is tried again in
+        the background.
         """
         revert = validation.check_revert_id(revert_id) if revert_id else secrets.token_hex(4)
         if self._store.journal.head(ZONE, revert) is None:
             self._begin(call, revert, selection, message, clean_only=clean_only, pause=pause)
-        return self.finish(call, revert)
+        try:
+            return self.finish(call, revert)
+        except (WatchroomError, OSError) as error:
+            self._finish_later()
+            language = self._store.registry.current().language
+            reason = error.message(language) if isinstance(error, WatchroomError) else str(error)
+            raise RevertUnfinished(revert=revert, reason=reason) from error
 
     def finish(self, call: CallContext, revert: str) -> RevertOutcome:
         """Finish the revert with the id ``revert``: write the files of tasks, and commit that it is finished.
@@ -143,14 +153,31 @@ class Reverts:
         return RevertOutcome(revert, record, done if done.outcome == "ok" or head is None else head)
 
     def finish_all(self) -> None:
-        """Finish the reverts of dead processes. If a revert fails, log the error and try again later. Raise
-        `JournalError`."""
+        """Finish the reverts that were interrupted or could not be finished. If a revert fails, log the error
+        and try again in the background. Raise `JournalError`."""
+        for revert, error in self._finish_open():
+            _log.error("the revert %s could not be finished", revert, exc_info=error)
+
+    def _retry(self) -> None:
+        """Finish the open reverts. Raise the error of one that fails, which the background logs once."""
+        for _, error in self._finish_open():
+            raise error
+
+    def _finish_open(self) -> list[tuple[str, Exception]]:
+        """Finish the open reverts. Return the ids and errors of those that fail. They are tried again."""
+        failed: list[tuple[str, Exception]] = []
         for head in self._store.journal.heads(ZONE):
             if head.version == 1 and self._people.counts(head):
                 try:
                     self.finish(CallContext(SYSTEM), head.path)
-                except WatchroomError:
-                    _log.exception("the revert %s could not be finished", head.path)
+                except (WatchroomError, OSError) as error:
+                    failed.append((head.path, error))
+        if failed:
+            self._finish_later()
+        return failed
+
+    def _finish_later(self) -> None:
+        self._store.background.schedule("unfinished reverts", self._retry, _RETRY_SECONDS)
 
     def _planner(self) -> RevertPlanner:
         agents = self._store.registry.current().agents
@@ -170,19 +197,21 @@ class Reverts:
         selected = self._planner().select(
             selection._replace(until=selection.until or self._store.journal.last_seq())
         )
+        paused: Mapping[str, int] = {}
         if pause and not selection.undo:
             paused, _ = self._stops.pause(call, selected.agents)
             # Without the wait, later writes of a running call would not be reverted.
             self._stops.wait_until_paused(paused)
-        for tries in range(1, _MAX_TRIES + 1):
-            self._record_edits(selected.versions)
-            plan = self.plan(selection)
-            try:
-                self._commit(call, revert, selection, plan, message, clean_only=clean_only)
-                break
-            except HeadsMoved:
-                if tries == _MAX_TRIES:
-                    raise
+        with paused_only(paused):
+            for tries in range(1, _MAX_TRIES + 1):
+                self._record_edits(selected.versions)
+                plan = self.plan(selection)
+                try:
+                    self._commit(call, revert, selection, plan, message, clean_only=clean_only)
+                    break
+                except HeadsMoved:
+                    if tries == _MAX_TRIES:
+                        raise
 
     def _record_edits(self, places: Iterable[tuple[Zone, str]]) -> None:
         """Record external edits of ``places``, so that the plan includes them."""

@@ -6,12 +6,21 @@ The newest version of one path lists them, so the list survives a restart and is
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping
-from contextlib import closing, suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from threading import Event
 from typing import Final
 
-from watchroom.errors import AgentPaused, InvalidAgentId, SessionNotFound, UnknownAgent, WatchroomError
+from watchroom.errors import (
+    AgentPaused,
+    InvalidAgentId,
+    JournalError,
+    OutcomeUnknown,
+    PausedOnly,
+    SessionNotFound,
+    UnknownAgent,
+    WatchroomError,
+)
 from watchroom.features.config.store import Store
 from watchroom.features.people.rules import STOPPED_PATH
 from watchroom.features.requests.rows import CLOCK_SECONDS
@@ -41,7 +50,7 @@ class StoppedAgents:
     ) -> tuple[dict[str, int], dict[str, WatchroomError]]:
         """Pause the sessions of ``agents``, and record the agents that were not paused before as stopped.
 
-        Return the result of `pause`. Raise `JournalError`.
+        Return the result of `pause`. Raise the errors of `pause`.
         """
         known = self.stopped()
         # An agent that was paused for another reason, for example by a revert, is not resumed with the
@@ -54,7 +63,8 @@ class StoppedAgents:
         told, refused = self.pause(call, agents, of_stop=stops)
         remembered = {agent: row for agent, row in told.items() if agent in stops}
         if remembered:
-            self._write(call.with_tool(STOP_AGENTS), remembered, ())
+            with paused_only(told):
+                self._write(call.with_tool(STOP_AGENTS), remembered, ())
         return told, refused
 
     def pause(
@@ -64,15 +74,17 @@ class StoppedAgents:
 
         ``of_stop``: the agents that are recorded as stopped afterwards.
 
-        Return by agent the row that paused it, and the error if it could not be paused. Raise `JournalError`.
+        Return by agent the row that paused it, and the error if it could not be paused. Raise `JournalError`,
+        `PausedOnly` if the journal refuses to pause more agents.
         """
         told: dict[str, int] = {}
         refused: dict[str, WatchroomError] = {}
         for agent in agents:
             try:
-                row = self._sessions.control(
-                    call.with_tool(PAUSE), agent, None, "", is_of_stop=agent in of_stop
-                )
+                with paused_only(told):
+                    row = self._sessions.control(
+                        call.with_tool(PAUSE), agent, None, "", is_of_stop=agent in of_stop
+                    )
                 told[agent] = row.seq
             except (InvalidAgentId, UnknownAgent, SessionNotFound) as error:
                 refused[agent] = error
@@ -204,6 +216,20 @@ class StoppedAgents:
             row = self._store.write(draft).row
             if row.outcome == "ok":
                 return row
+
+
+@contextmanager
+def paused_only(agents: Collection[str]) -> Iterator[None]:
+    """Raise `PausedOnly` if the journal refuses a row in the context, and ``agents``, which were paused
+    before, are not empty."""
+    try:
+        yield
+    except OutcomeUnknown:
+        raise
+    except JournalError as error:
+        if not agents:
+            raise
+        raise PausedOnly(agents=", ".join(agents), reason=error.message()) from error
 
 
 def _is_steering(row: Row) -> bool:

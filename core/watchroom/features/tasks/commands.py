@@ -28,6 +28,7 @@ from watchroom.errors import (
     CommandStopped,
     CommandUnanswered,
     DiskFailed,
+    DraftRefused,
     JournalError,
     NoSandbox,
     RepositoryRefused,
@@ -51,7 +52,7 @@ from watchroom.features.tasks.files import OUTSIDERS, ChangeAuthor, RecordedChan
 from watchroom.features.tasks.members import Members
 from watchroom.features.tasks.rows import COMMAND, END, FILE, RUN, UNRECORDED
 from watchroom.kernel.call_context import CallContext
-from watchroom.model import PRESENCE, PRINTED, SYSTEM, Json, Row, Write
+from watchroom.model import PRESENCE, PRINTED, SYSTEM, Json, Row, Write, parse_object
 from watchroom.platform.sandbox.backend import NetworkAccess, ProxySocket, SandboxBackend
 from watchroom.platform.sandbox.blocklist import find_blocked_keyword
 from watchroom.platform.sandbox.limits import CgroupFactory, ResourceLimits
@@ -515,29 +516,46 @@ class Commands:
         draft = started.call.with_tool(END).write(COMMAND, started.path, text, started.message, 1, detail)
         try:
             # The rows of its output must come first.
-            self._store.commits.flush()
-            self._store.write(draft)
+            self._store.commits.flush(started.call.actor)
+            self._write_last(draft)
         except JournalError:
             _log.exception("the last row of the command %s is written later", started.path)
             with self._lock:
                 self._refused[started.path] = draft
             self._store.background.schedule(_REFUSED_JOB, self._write_refused, _RETRY_SECONDS)
 
+    def _write_last(self, draft: Write) -> None:
+        """Write the last row of a command. If it breaks a rule of the journal, write it without its output;
+        if that breaks one too, drop it and log the error. Raise `JournalError`."""
+        try:
+            self._store.write(draft)
+        except DraftRefused as error:
+            _log.warning("the command %s is recorded without its output: %s", draft.path, error.message())
+            try:
+                self._store.write(_without_output(draft, error))
+            except DraftRefused:
+                _log.exception("the last row of the command %s is dropped", draft.path)
+
     def _write_refused(self) -> None:
-        """Write the last rows that the journal refused. Try again later if it still refuses them."""
+        """Write the last rows that the journal refused. Try those again later that it still refuses, and
+        raise its last error."""
         with self._lock:
             drafts = [*self._refused.values()]
-        try:
-            for draft in drafts:
+        refusal: JournalError | None = None
+        for draft in drafts:
+            try:
                 head = self._store.journal.head(COMMAND, draft.path)
                 # The refused row may exist, if the outcome was unknown.
                 if head is not None and head.version == 1:
-                    self._store.write(draft)
-                with self._lock:
-                    del self._refused[draft.path]
-        except JournalError:
+                    self._write_last(draft)
+            except JournalError as error:
+                refusal = error
+                continue
+            with self._lock:
+                del self._refused[draft.path]
+        if refusal is not None:
             self._store.background.schedule(_REFUSED_JOB, self._write_refused, _RETRY_SECONDS)
-            raise
+            raise refusal
 
     def _end_interrupted(self, task: str, folder: str) -> None:
         """Write the last rows of the interrupted commands of ``task``.
@@ -646,6 +664,18 @@ class Commands:
             COMMAND, started.path, content=text, detail=detail, durable=False
         )
         self._store.commits.note(note)
+
+
+def _without_output(draft: Write, error: DraftRefused) -> Write:
+    """Return the last row of a command that was refused with ``error``, without the texts of the command."""
+    content = parse_object(draft.content or "") or {}
+    kept = {name: value for name, value in content.items() if isinstance(value, (int, float))}
+    texts: dict[str, Json] = {"error": error.code, "message": error.message()}
+    if "exitCode" in content:
+        texts = {"stdout": "", "stderr": error.message(), "cut": True}
+    detail = {name: value for name, value in (draft.detail or {}).items() if isinstance(value, int)}
+    text = json.dumps({**kept, **texts})
+    return draft._replace(content=text, message="", detail={**detail, UNRECORDED: error.code})
 
 
 class _OutputBatcher:

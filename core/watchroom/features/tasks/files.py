@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from itertools import chain
 from threading import Lock
 from typing import Final, NamedTuple
@@ -62,7 +62,7 @@ from watchroom.kernel.rules.file_versions import (
 )
 from watchroom.kernel.rules.row_files import find_row_flaw
 from watchroom.model import OUTSIDE, UNCHECKED, WRITE_FILE, Json, Note, Row, Write
-from watchroom.platform.disk import FileStamp, Found, Inspected, Parts
+from watchroom.platform.disk import FileStamp, Found, Parts
 from watchroom.platform.sandbox.system_folders import is_system_folder
 from watchroom.texts import catalogue
 
@@ -265,7 +265,7 @@ class TaskFiles:
             self._store.check_conditions(draft)
             before = recorder.folder.inspect(parts)
             recorder.folder.write(path, data, executable=is_executable(head))
-            with recorder.restored_if_refused(parts, before):
+            with recorder.folder.restored_if_refused(parts, before):
                 row = self._store.write(draft).row
         self._add_usage(recorder.task, added)
         return row
@@ -286,13 +286,13 @@ class TaskFiles:
         executable = present is not None and present.executable
         texts = catalogue(self._store.registry.current(call).language)
         recorder.folder.write(path, data, executable=executable)
-        with recorder.restored_if_refused(parts, present):
+        with recorder.folder.restored_if_refused(parts, present):
             return self._store.commits.commit(note._replace(message=texts("task_files.not_recorded"))).row
 
     def _last_seen_checksum(self, actor: str, path: str) -> Json:
         """Return the checksum of the ignored file when ``actor`` last read or wrote it, None if the actor
         never did. ``path``: the path of the file's rows."""
-        self._store.commits.flush()
+        self._store.commits.flush(actor)
         notes = self._store.journal.last_notes([(FILE, path, actor, tool) for tool in _IGNORED_TOOLS])
         seen = [note for note in notes if note is not None and note.detail.get(IGNORED) is True]
         return max(seen, key=lambda note: note.seq).detail.get("sha256") if seen else None
@@ -379,19 +379,35 @@ class TaskFiles:
         Return the rows, and the paths that were not written because they already exist. Raise `TaskNotFound`,
         `OtherMachine`, `TaskQuotaExceeded`.
         """
-        folder = self._recorder(task).folder
+        recorder = self._recorder(task)
+        folder = recorder.folder
         before = self.record_task_changes(task, OUTSIDERS).usage
         self.quota.check(_sum(before, DiskUsage(len(files), sum(map(len, files.values())))))
-        taken = []
-        for path, data in files.items():
-            try:
-                if folder.stamp(_parts(path)) is None:
-                    folder.write(path, data, executable=path in executables)
-                else:
+        taken, written = [], []
+        try:
+            for path, data in files.items():
+                try:
+                    if folder.stamp(_parts(path)) is None:
+                        folder.write(path, data, executable=path in executables)
+                        written.append(path)
+                    else:
+                        taken.append(path)
+                except DeniedError:
                     taken.append(path)
-            except DeniedError:
-                taken.append(path)
-        return self.record_task_changes(task, author).rows, taken
+            return self.record_task_changes(task, author).rows, taken
+        except OutcomeUnknown:
+            raise
+        except Exception:
+            # Otherwise they would become external edits, and could not be added again.
+            self._remove_unrecorded(recorder, written)
+            raise
+
+    def _remove_unrecorded(self, recorder: FolderRecorder, paths: Sequence[str]) -> None:
+        """Remove the files at ``paths`` that were just written and have no row. Raise OSError."""
+        heads = self._store.journal.heads_of([(FILE, recorder.path(_parts(path))) for path in paths])
+        for path, head in zip(paths, heads, strict=True):
+            if head is None or head.deleted:
+                recorder.folder.remove(path)
 
     def materialize_revert(self, task: str, path: str) -> None:
         """Write the newest version of the file at ``path`` to the folder of ``task``, if a revert made it.
@@ -560,25 +576,6 @@ class FolderRecorder:
     def exclusive(self) -> AbstractContextManager[None]:
         """Keep others from comparing the folder with its rows while the context lasts."""
         return self._store.journal.exclusive(f"file/{self.task}")
-
-    @contextmanager
-    def restored_if_refused(self, parts: Parts, before: Inspected | None) -> Iterator[None]:
-        """Restore the file at ``parts`` if its row, which the context writes, is refused. The caller holds
-        `exclusive`.
-
-        Otherwise the refused text would become an external edit. The file is not restored if the row may
-        exist. ``before``: the file before it was written, None if there was none.
-        """
-        try:
-            yield
-        except OutcomeUnknown:
-            raise
-        except WatchroomError:
-            if before is None:
-                self.folder.remove("/".join(parts))
-            elif before.data is not None:
-                self.folder.write("/".join(parts), before.data, executable=before.executable)
-            raise
 
     def record_file(self, call: CallContext, parts: Parts) -> tuple[Row | None, bool]:
         """Record an external edit of the file at ``parts``. Return the file's row, and whether git ignores

@@ -10,11 +10,13 @@ import re
 import stat
 from collections import deque
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Final, NamedTuple
 
 from watchroom import validation
 from watchroom.errors import FolderDenied, InvalidWorkspace, NotFound, NotText, PathTraversalBlocked
+from watchroom.kernel.checkout.file_content import restored_if_refused
 from watchroom.kernel.checkout.location import is_workspace
 from watchroom.model import MAX_TEXT_BYTES
 from watchroom.platform.disk import (
@@ -230,6 +232,11 @@ class TaskFolder:
         self._check_symlinks(path, parts)
         with self._access_errors(path):
             self._folder.remove(parts)
+
+    def restored_if_refused(self, parts: Parts, before: Inspected | None) -> AbstractContextManager[None]:
+        """Restore the file at ``parts``, which was just written, if its row, which the context commits, is
+        refused. ``before``: the file before, None if there was none. Raise `FileUnrecorded`."""
+        return restored_if_refused(self._folder, parts, before)
 
     def _put(self, parts: Parts, data: bytes, executable: bool) -> None:
         try:

@@ -93,7 +93,7 @@ class Members:
         Raise `AgentEnded` if the caller's work on its task has ended.
         """
         if seen is not None:
-            self._store.commits.flush()
+            self._store.commits.flush(call.actor)
         caller = self._look_up(call.actor, seen=seen, watched=watched)
         if caller.member is not None and caller.member.ended is not None:
             raise AgentEnded(agent=call.actor)

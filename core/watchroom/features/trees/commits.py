@@ -15,6 +15,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from watchroom.errors import NothingToCommit
 from watchroom.features.config.store import Store
 from watchroom.features.reverts.rules import is_revert_row
+from watchroom.features.trees.done_work import reported_as_done
 from watchroom.features.trees.git import Conversion, FileState, GitTree, IndexEntry, parse_lfs_pointer
 from watchroom.features.trees.line_rules import (
     UNKNOWN,
@@ -168,7 +169,8 @@ class AgentCommits:
         - ``branch``: a new branch. None commits onto the checked-out branch.
 
         The author of the commit is the agent if all work is by one agent. Otherwise it is the person in git's
-        settings. Raise `NothingToCommit`, and the errors of `GitTree.commit_files` and `plan`.
+        settings. Raise `NothingToCommit`, `WorkUnrecorded` if git has the commit but the note is refused, and
+        the errors of `GitTree.commit_files` and `plan`.
         """
         plan = self.plan(tree, agents)
         if not plan.files:
@@ -195,7 +197,8 @@ class AgentCommits:
         }
         subject = extract_first_line(message, 200)
         note = call.with_tool(COMMIT_AGENT).note(TREE, plan.tree, message=subject, detail=detail)
-        return self._store.commits.commit(note).row
+        with reported_as_done(f"{name} {commit[:12]}"):
+            return self._store.commits.commit(note).row
 
     def try_agent(
         self,

@@ -19,6 +19,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom.errors import GitBusy, InvalidTarget, TargetChanged, TreeGone, UncommittedWork
 from watchroom.features.config.store import Store
+from watchroom.features.trees.done_work import reported_as_done
 from watchroom.features.trees.git import GitTree
 from watchroom.features.trees.git_merge import ConflictTexts, FileConflict, GitMerger, Merge
 from watchroom.features.trees.recorder import TreeRecorder
@@ -396,7 +397,8 @@ class Landings:
                 self.record(call, record._replace(state="interrupted"))
             raise
         record = record._replace(state="landed", paths=tuple(kept))
-        self.record(call, record)
+        with reported_as_done(f"{record.into} {record.after[:12]}"):
+            self.record(call, record)
         recorder = self._trees.tree_at(holder.folder) if holder is not None else None
         if recorder is not None:
             self._trees.refresh(recorder)

@@ -39,6 +39,7 @@ from watchroom.features.trees.commits import (
     author_of_version,
     is_agent,
 )
+from watchroom.features.trees.done_work import reported_as_done
 from watchroom.features.trees.git import FileState, GitTree
 from watchroom.features.trees.git_merge import GitMerger
 from watchroom.features.trees.git_process import run_git
@@ -400,13 +401,13 @@ class PullRequests:
         self.record(call, record)
         self._move_branch(git, plan, commit)
         record = record._replace(state="made")
-        self.record(call, record)
+        self._record_done(call, record)
         if is_pushed:
             record = self._push(git, plan, record)
-            self.record(call, record)
+            self._record_done(call, record)
         if record.state == "pushed" and plan.host is not None and is_installed(plan.host):
             record = _open_at_host(git, plan, plan.host, record, is_draft=is_draft)
-            self.record(call, record)
+            self._record_done(call, record)
         return record
 
     def _find_url(self, options: PullRequestOptions) -> str:
@@ -460,6 +461,11 @@ class PullRequests:
         subject = extract_first_line(f"{record.branch}: {record.state} {record.url}", 200)
         note = call.with_tool(PULL_REQUEST).note(TREE, record.tree, message=subject, detail=record.detail)
         self._store.commits.commit(note)
+
+    def _record_done(self, call: CallContext, record: PullRequestRecord) -> None:
+        """Record what was done for a pull request. Raise `WorkUnrecorded` if that is refused."""
+        with reported_as_done(f"{record.branch} {record.commit[:12]}: {record.state} {record.url}".rstrip()):
+            self.record(call, record)
 
     def list_records(self, tree: str = "") -> list[PullRequestRecord]:
         """Return the notes about pull requests of ``tree``, newest first. Default: of all trees."""

@@ -38,7 +38,13 @@ from watchroom.features.trees.rows import (
     repo_path,
 )
 from watchroom.kernel.call_context import CallContext
-from watchroom.kernel.checkout.file_content import FileContent, describe_file, is_before_revert, is_current
+from watchroom.kernel.checkout.file_content import (
+    FileContent,
+    describe_file,
+    is_before_revert,
+    is_current,
+    restored_if_refused,
+)
 from watchroom.kernel.rules.details import get_text
 from watchroom.kernel.rules.file_versions import EXECUTABLE, is_executable, unescape_path
 from watchroom.kernel.rules.row_files import find_row_flaw
@@ -230,18 +236,23 @@ class TreeRecorder:
         """Record the changes of suspects. Return the rows.
 
         - ``find_busy``: returns the current activity of agents.
-        - ``on_rows``: called with the rows before another thread can record.
+        - ``on_rows``: called with the rows before another thread can record. After an error, it is called
+          with the rows that were committed before.
         """
         with self._lock:
             windows, leased, only = find_busy()
-            if only is not None and self._state is not None:
-                rows = self._record_names(sorted(only), windows)
-            else:
-                rows = self._record_suspects(windows, leased)
-            on_rows(rows)
+            rows: list[Row] = []
+            try:
+                if only is not None and self._state is not None:
+                    self._record_names(sorted(only), windows, rows)
+                else:
+                    self._record_suspects(windows, leased, rows)
+            finally:
+                on_rows(rows)
             return rows
 
-    def _record_suspects(self, windows: Sequence[Window], leased: Collection[str]) -> list[Row]:
+    def _record_suspects(self, windows: Sequence[Window], leased: Collection[str], rows: list[Row]) -> None:
+        """Record the changes of suspects, except for the files ``leased``. Add the rows to ``rows``."""
         state = self.git.read_state()
         known = self._state
         index, dirty = self._index, None
@@ -251,7 +262,6 @@ class TreeRecorder:
             if self._needs_look:
                 self._suspects |= self.list_recorded()
         names = sorted(name for name in self._suspects if name not in leased)
-        rows = []
         if known is None or (state.head, state.branch) != (known.head, known.branch):
             rows += self._record_tree(state)
         has_begun = known is not None and state.operation not in ("", known.operation)
@@ -263,12 +273,13 @@ class TreeRecorder:
             rows += self._commit(batch)
         self._suspects.difference_update(names)
         self._index, self._state, self._needs_look = index, state, False
-        return rows
 
-    def _record_names(self, names: Sequence[str], windows: Sequence[Window]) -> list[Row]:
-        """Record the changes of the files ``names``. Use git's index of the last comparison."""
+    def _record_names(self, names: Sequence[str], windows: Sequence[Window], rows: list[Row]) -> None:
+        """Record the changes of the files ``names``, and add the rows to ``rows``. Use git's index of the
+        last comparison."""
         finder = _Changes(self, self._index, None, _author(windows), _Moves())
-        return [row for batch in _batches(finder.find(names)) for row in self._commit(batch)]
+        for batch in _batches(finder.find(names)):
+            rows += self._commit(batch)
 
     def list_recorded(self) -> set[str]:
         """Return the names of all files with rows, including deleted files, which may exist again."""
@@ -372,9 +383,12 @@ class TreeRecorder:
             if draft.expected == ((head.version or 0) if head else 0):
                 self._store.check_conditions(draft)
                 data = None if draft.content is None else draft.content.encode()
-                self.write(name, data, executable=is_executable(head))
                 if is_executable(head):
                     draft = draft._replace(detail={**(draft.detail or {}), EXECUTABLE: True})
+                before = self._folder.inspect(_parts(name), MAX_TEXT_BYTES)
+                self.write(name, data, executable=is_executable(head))
+                with restored_if_refused(self._folder, _parts(name), before):
+                    return self._store.write(draft)
             return self._store.write(draft)
 
     def record_write(

@@ -71,7 +71,7 @@ class SeenVersions:
     def find_ignored(self, agent: str, path: str) -> Json:
         """Return the checksum of the ignored file at ``path`` when ``agent`` last saw it, None if the agent
         never saw it."""
-        self._store.commits.flush()
+        self._store.commits.flush(agent)
         note = self._store.journal.last_note(REPO, path, agent, READ)
         return note.detail.get("sha256") if note is not None and note.detail.get(IGNORED) is True else None
 
@@ -95,7 +95,7 @@ class SeenVersions:
         return None if known is None else self._from_baseline(path, known)
 
     def _read(self, agent: str, path: str) -> SeenVersion | None:
-        self._store.commits.flush()
+        self._store.commits.flush(agent)
         journal = self._store.journal
         note = journal.last_note(REPO, path, agent, READ)
         read = None

@@ -236,6 +236,7 @@ class Trees:
         if self.is_recorded_elsewhere or tree.was_replaced():
             return []
         windows: list[Window] = []
+        committed: list[Row] = []
 
         def find_busy() -> Busy:
             with self._lock:
@@ -245,15 +246,17 @@ class Trees:
                 return Busy([*windows], {name for name, by in held if by != holder}, only)
 
         def add_to_windows(rows: list[Row]) -> None:
+            committed.extend(rows)
             # This must precede the closing of a window by another thread: the window would miss the rows.
             with self._lock:
                 for window in windows:
                     self._windows.get(window, []).extend(rows)
 
-        rows = tree.record(find_busy, add_to_windows)
-        if rows:
-            self.publish(rows)
-        return rows
+        try:
+            return tree.record(find_busy, add_to_windows)
+        finally:
+            if committed:
+                self.publish(committed)
 
     def publish(self, rows: list[Row]) -> None:
         """Call the listeners with the ``rows`` of changes."""

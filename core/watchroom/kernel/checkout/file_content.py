@@ -1,11 +1,14 @@
-"""The content of a file as a row describes it, and the comparison of a file with its newest row."""
+"""The content of a file as a row describes it, its comparison with its newest row, and its restoration if a
+row is refused."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from watchroom import validation
-from watchroom.errors import NotText, TooLarge
+from watchroom.errors import FileUnrecorded, NotText, OutcomeUnknown, TooLarge, WatchroomError
 from watchroom.kernel.journal import Journal
 from watchroom.kernel.rules.file_versions import (
     EXECUTABLE,
@@ -15,7 +18,7 @@ from watchroom.kernel.rules.file_versions import (
     is_executable,
 )
 from watchroom.model import REVERT_WORK, Json, Row, timestamp
-from watchroom.platform.disk import FileStamp, Inspected
+from watchroom.platform.disk import FileStamp, Folder, Inspected, Parts
 
 _POINTER: Final = "no text: its bytes are kept for a while\nsha256 {sha256}\nsize {size}\n"
 """The content in the row of a binary file. Its detail also has both values. The bytes are kept as a blob."""
@@ -94,3 +97,42 @@ def is_before_revert(journal: Journal, head: Row, content: FileContent | None) -
         return False
     revert = journal.head("revert", str(head.detail.get("revert")))
     return revert is not None and revert.version == 1
+
+
+@contextmanager
+def restored_if_refused(folder: Folder, parts: Parts, before: Inspected | None) -> Iterator[None]:
+    """Restore the file at ``parts``, which was just written or removed, if its row, which the context
+    commits, is refused.
+
+    Otherwise the refused text would become an external edit. The file is not restored if the row may exist.
+
+    - ``before``: the file before, None if there was none.
+
+    Raise `FileUnrecorded` if the file cannot be restored.
+    """
+    try:
+        yield
+    except OutcomeUnknown:
+        raise
+    except Exception as error:
+        try:
+            is_restored = _restore(folder, parts, before)
+        except OSError:
+            is_restored = False
+        if not is_restored:
+            reason = error.message() if isinstance(error, WatchroomError) else str(error)
+            path = validation.escape_unstorable("/".join(parts), validation.MAX_PATH_BYTES)
+            raise FileUnrecorded(path=path, reason=reason) from error
+        raise
+
+
+def _restore(folder: Folder, parts: Parts, before: Inspected | None) -> bool:
+    """Restore the file at ``parts`` as in ``before``. Return False if its content is not known. Raise
+    OSError."""
+    if before is None:
+        folder.remove(parts)
+    elif not folder.put_back(parts):
+        if before.data is None:
+            return False
+        folder.write(parts, before.data, executable=before.executable)
+    return True

@@ -12,7 +12,15 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from watchroom import validation
-from watchroom.errors import ConfigInvalid, DiskFailed, EditedAgain, NoOutsideEdit, NotText, WatchroomError
+from watchroom.errors import (
+    ConfigInvalid,
+    DiskFailed,
+    EditedAgain,
+    FileNotReplaced,
+    NoOutsideEdit,
+    NotText,
+    WatchroomError,
+)
 from watchroom.kernel.checkout.edits import EDIT_TOOL, OVERWRITTEN_TOOL, edit_note
 from watchroom.kernel.checkout.host import CheckoutHost
 from watchroom.kernel.checkout.layout import EDITED, ROOTS, path_at, place
@@ -225,6 +233,7 @@ class Reconciler:
             EditedAgain: The file has a newer or an unrecorded edit. Nothing is replaced unseen.
             NoOutsideEdit: There is no edit.
             NotText, TooLarge: The journal cannot keep the file's content.
+            FileNotReplaced: The note is committed, but the file cannot be written.
         """
         named = None if number is None else self._journal.row(number)
         if find_edit_flaw(zone, path) is not None:
@@ -237,7 +246,6 @@ class Reconciler:
             edit = self._edit_to_revert(zone, path, named)
             draft = note(edit)
             draft = draft._replace(detail={**(draft.detail or {}), **(self._host.edit_detail() or {})})
-            # This comes before the change of the file, so that a person without a key is refused first.
             signed = self._sign(draft)
             if not self._host.made_edit(edit):
                 return self._append(signed)
@@ -245,8 +253,14 @@ class Reconciler:
             if data is not None and self._differs(edit, data):
                 # Binary files cannot be kept in the journal, so they are not replaced.
                 validation.decode_text(data)
-            self._checkout.rematerialize(zone, path)
-            return self._append(signed)
+            # The note comes first, because it can be refused. If this process is then killed, the next scan
+            # records the edit again.
+            row = self._append(signed)
+            try:
+                self._checkout.rematerialize(zone, path)
+            except OSError as error:
+                raise FileNotReplaced(path=path, reason=error.strerror or str(error)) from error
+            return row
 
     def _edit_to_revert(self, zone: Zone, path: str, named: Row | None) -> Row:
         """Return the newest edit in the checkout of ``named``. Without ``named``, return the newest edit in

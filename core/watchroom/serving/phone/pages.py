@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 from urllib.parse import parse_qsl
 
-from watchroom.errors import JournalDamaged, JournalError, RequestNotFound
+from watchroom.errors import JournalDamaged, JournalError, RequestClosed, RequestNotFound
 from watchroom.features.alerts.links import APPROVE_PATH, PAGE_PATH
 from watchroom.features.calls.reads import RequestDetails, find_request, read_request
 from watchroom.features.links.rows import Link
@@ -142,7 +142,7 @@ class PhonePages:
         if found.refusal is not None:
             return self._refuse(found.refusal, link)
         if path == APPROVE_PATH:
-            return self._approve(request, found, link)
+            return self._approve(request, found, link, token)
         if request.method != "POST":
             return self._show(link, token)
         if not _has_origin(request, settings):
@@ -182,9 +182,9 @@ class PhonePages:
         if answer is None:
             note = self._texts("phone.no_answer")
             return self._page(422, show_request(details, self._texts), link, expected, note)
-        return self._record(found, link, answer)
+        return self._record(found, link, token, answer)
 
-    def _approve(self, request: PhoneRequest, found: FoundLink, link: Link) -> PhoneResponse:
+    def _approve(self, request: PhoneRequest, found: FoundLink, link: Link, token: str) -> PhoneResponse:
         """Approve the request of ``link`` exactly as it was asked. For buttons of apps, not of pages."""
         if request.all("origin") or request.all("sec-fetch-site"):
             return self._refuse("link_origin", link)
@@ -194,7 +194,7 @@ class PhonePages:
         is_switched_on = self._workspace.config.web.approve_button
         if details.request.kind != "approve" or details.outdated or not is_switched_on:
             return self._refuse("link_changed", link)
-        return self._record(found, link, _Answer("approve", {"approved": True}))
+        return self._record(found, link, token, _Answer("approve", {"approved": True}))
 
     def _check(self, link: Link) -> tuple[RequestDetails | None, PhoneResponse | None]:
         """Return the details of the request of ``link``, and the refusal if it cannot be answered here."""
@@ -207,17 +207,17 @@ class PhonePages:
             return details, self._refuse("link_signed", link)
         return details, None
 
-    def _record(self, found: FoundLink, link: Link, answer: _Answer) -> PhoneResponse:
-        """Use ``link`` up, and answer its request as its person."""
-        used = self._workspace.links.use(found, answer.decision)
-        if used.refusal is not None:
-            return self._refuse(used.refusal, link, self._used_lines(used, link))
+    def _record(self, found: FoundLink, link: Link, token: str, answer: _Answer) -> PhoneResponse:
+        """Answer the request of ``link`` as its person. The row of the answer uses the link up."""
         toolbox = self._workspace.tools_for_human(link.person, language=self._language)
-        # The row of the answer names the link.
         fields = {"request": link.row, **answer.fields}
         result = toolbox.dispatch_tool_call(ANSWER, fields, call=found.path)
         if result["success"]:
             return self._message(200, f"phone.done.{answer.decision}", place=self._place)
+        if result["error"] == RequestClosed.code:
+            used = self._workspace.links.find(token)
+            if used.refusal == "link_used":
+                return self._refuse(used.refusal, link, self._used_lines(used, link))
         lines = [str(result.get("message", "")), str(result.get("suggestion", ""))]
         return self._message(409, "phone.failed", lines, self._place)
 

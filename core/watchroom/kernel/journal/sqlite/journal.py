@@ -18,7 +18,7 @@ from threading import Lock
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 from weakref import WeakSet
 
-from watchroom.errors import JournalBusy, JournalDamaged, JournalError
+from watchroom.errors import DraftRefused, JournalBusy, JournalDamaged, JournalError
 from watchroom.kernel.journal.protocol import Changes, Damage, LocalChanges
 from watchroom.kernel.journal.sql import Effort, SqlReads
 from watchroom.kernel.journal.sqlite.exclusion import KeyedProcessLock
@@ -33,6 +33,12 @@ _BUSY_SECONDS: Final = 10
 _CHECKPOINT_PAGES: Final = 1000
 _NOT_DECODED: Final = "Could not decode to UTF-8"
 """The beginning of Python's error for a text that is not UTF-8. It has no error code of SQLite."""
+_OF_DRAFTS: Final = (
+    sqlite3.SQLITE_CONSTRAINT_CHECK,
+    sqlite3.SQLITE_CONSTRAINT_NOTNULL,
+    sqlite3.SQLITE_TOOBIG,
+)
+"""Errors that are caused by a refused draft."""
 _log = logging.getLogger("watchroom")
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -308,4 +314,6 @@ def _translated(error: sqlite3.Error) -> JournalError:
         return JournalBusy(seconds=_BUSY_SECONDS)
     if str(error).startswith(_NOT_DECODED):
         return JournalDamaged()
+    if getattr(error, "sqlite_errorcode", None) in _OF_DRAFTS:
+        return DraftRefused(reason=str(error))
     return JournalError(reason=str(error))
