@@ -192,6 +192,8 @@ class _AcpRun:
         self._is_resumed = asyncio.Event()
         self._is_resumed.set()
         self._paused_by = ""
+        self._steered = 0
+        """The newest row that paused or resumed the agent."""
         self._refusals: dict[str, str] = {}
         """The refusal codes of refused calls that have not ended, by the id of the call."""
         self._has_cut_turn = False
@@ -265,6 +267,7 @@ class _AcpRun:
         self._session = await run_in_thread(ClientSession, self._workspace, self._agent, own_id, info)
         self._listen()
         await self._restore_parking()
+        await self._restore_pause()
         self._writer = asyncio.create_task(self._write())
         # The run ends if the journal cannot be written.
         self._writer.add_done_callback(lambda _: self._must_end.set())
@@ -341,6 +344,14 @@ class _AcpRun:
             self._unpark()
             self._is_ready.set()
 
+    async def _restore_pause(self) -> None:
+        """Obey a pause from before this run."""
+        zone, path = self._workspace.session_zone, self._opened_session.path
+        pause = (await run_in_thread(zone.find_steering, path)).pause
+        # A newer instruction may have been delivered in the meantime.
+        if pause is not None and pause.seq > self._steered:
+            self._pause(pause)
+
     def _park(self, resets: int | None) -> None:
         """Send no prompt until a person resumes the agent or writes to it. ``resets``: the reset time."""
         self._unpark()
@@ -379,19 +390,27 @@ class _AcpRun:
         elif row.tool == CANCEL:
             self._cancelled = row
             self._must_end.set()
-        elif row.tool == PAUSE and self._is_resumed.is_set():
-            # A pause replaces the parking, so that no leave ends it.
-            self._unpark()
-            self._is_resumed.clear()
-            self._paused_by = row.actor
-            self._has_cut_turn = self._turn is not None and not self._turn.done() and not self._open_questions
-            if self._has_cut_turn:
-                # The client may make calls without asking. It certainly makes none between turns.
-                self._tasks.append(asyncio.create_task(self._cancel_turn()))
-            else:
-                self._record(ClientPaused(row.actor))
+        elif row.tool == PAUSE:
+            self._pause(row)
         elif row.tool == RESUME:
+            self._steered = row.seq
             self._resume(row.actor)
+
+    def _pause(self, row: Row) -> None:
+        """Pause because of ``row``, until a person resumes the agent."""
+        self._steered = row.seq
+        if not self._is_resumed.is_set():
+            return
+        # A pause replaces the parking, so that no leave ends it.
+        self._unpark()
+        self._is_resumed.clear()
+        self._paused_by = row.actor
+        self._has_cut_turn = self._turn is not None and not self._turn.done() and not self._open_questions
+        if self._has_cut_turn:
+            # The client may make calls without asking. It certainly makes none between turns.
+            self._tasks.append(asyncio.create_task(self._cancel_turn()))
+        else:
+            self._record(ClientPaused(row.actor))
 
     def _resume(self, by: str) -> None:
         """Continue after a pause, a failed turn, or both. ``by``: the person who resumed the agent."""

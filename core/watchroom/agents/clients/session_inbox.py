@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from threading import Lock
 from typing import Final, NamedTuple
 
 from watchroom.agents.clients.session import ClientSession
 from watchroom.features.handoffs.rows import split_handoff
 from watchroom.features.sessions.messages import Handover
-from watchroom.features.sessions.rows import is_leave
 from watchroom.kernel.zones import DELIVERED
-from watchroom.model import CANCEL, PAUSE, RESUME, Row
+from watchroom.model import Row
 from watchroom.texts import Language, catalogue
 from watchroom.workspace import Workspace
 
@@ -37,38 +35,20 @@ class SessionInbox:
         self._agent = agent
         self.prompted: dict[str, int] = {}
         """The row of the newest prompt that this process has seen, by session path."""
-        self._lock = Lock()
-        self._read: dict[str, tuple[int, Controls]] = {}
-        """The newest row that was read and the controls as of this row, by session path."""
 
     def controls(self, session: ClientSession, main: str) -> Controls:
         """Return the controls of ``session``, which is the session at ``main`` or one of its subagents.
         Raise `JournalError`."""
-        paused_by, cancelled = self._read_controls(main)
+        said = self._workspace.session_zone.find_steering(main)
+        cancelled = said.cancelled
         begun = self._workspace.journal.version("session", main, 1)
         if cancelled is not None and not self._is_cancelled(cancelled, session, main, begun):
             cancelled = None
-        return Controls(paused_by, cancelled)
-
-    def _read_controls(self, main: str) -> Controls:
-        """Return the controls of the session at ``main``. Each row is read once."""
-        with self._lock:
-            seq, (paused_by, cancelled) = self._read.get(main, (0, Controls()))
-            for record in self._workspace.session_zone.controls(main, seq):
-                seq = record.row.seq
-                if record.row.tool in (PAUSE, RESUME) and not is_leave(record.row):
-                    paused_by = record.row.actor if record.row.tool == PAUSE else ""
-                elif record.row.tool == CANCEL:
-                    cancelled, paused_by = record.row, ""
-            known = Controls(paused_by, cancelled)
-            self._read[main] = (seq, known)
-            return known
+        return Controls(said.pause.actor if said.pause is not None else "", cancelled)
 
     def forget(self, main: str) -> None:
-        """Remove the session at the path ``main`` from the cache. Its rows are read again when needed."""
-        with self._lock:
-            self._read.pop(main, None)
-            self.prompted.pop(main, None)
+        """Remove the session at the path ``main`` from the cache."""
+        self.prompted.pop(main, None)
 
     def _is_cancelled(self, cancelled: Row, session: ClientSession, main: str, begun: Row | None) -> bool:
         """Return whether the cancellation is still in effect. It ends with the next prompt."""
