@@ -629,7 +629,10 @@ async def test_the_pane_in_which_it_was_started_is_recorded(
     assert trace.pane == TmuxPane("/tmp/s", "%3")
 
 
-async def test_a_budget_that_is_used_up_holds_its_next_prompt(workspace: Workspace, tmp_path: Path) -> None:
+@pytest.mark.parametrize("choice", ["once", "stop"])
+async def test_a_budget_that_is_used_up_holds_its_next_prompt(
+    workspace: Workspace, tmp_path: Path, choice: str
+) -> None:
     configure(workspace, "[budgets.agent]\ncost = 0.05\n")
     cost = {
         "sessionUpdate": "usage_update",
@@ -644,10 +647,13 @@ async def test_a_budget_that_is_used_up_holds_its_next_prompt(workspace: Workspa
     workspace.session_zone.control(CallContext("human:ann", "send_message"), "alice", None, "Go on")
     asked = await run.asked("")
     assert len(run.sent("session/prompt")) == 1
-    workspace.requests.answer(CallContext("human:ann"), asked.seq, Answer(values=("once",)))
-    await run.until(lambda: sum(isinstance(each, TurnEnded) for each in run.events) == 2)
-    workspace.session_zone.control(CallContext("human:ann", CANCEL), "alice", None, "")
+    workspace.requests.answer(CallContext("human:ann"), asked.seq, Answer(values=(choice,)))
+    if choice == "once":
+        await run.until(lambda: sum(isinstance(each, TurnEnded) for each in run.events) == 2)
+        workspace.session_zone.control(CallContext("human:ann", CANCEL), "alice", None, "")
     await asyncio.wait_for(running, PATIENCE)
+    assert len(run.sent("session/prompt")) == (2 if choice == "once" else 1)
+    assert run.status == "cancelled"
 
 
 def test_a_message_without_an_end_is_kept_in_pieces() -> None:
