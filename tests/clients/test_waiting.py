@@ -23,8 +23,9 @@ from clients.attached import PATIENCE, told
 from clock import HOUR, JumpingClock
 from runtime.scripted import say
 from watchroom import Json, Workspace
-from watchroom.agents.clients import attendant
+from watchroom.agents.clients import attachment, attendant
 from watchroom.agents.clients.attachment import Attachment
+from watchroom.agents.clients.hook_answers import HookAnswer
 from watchroom.agents.clients.processes import ClientProcess
 from watchroom.agents.clients.transcripts import TranscriptFile
 from watchroom.errors import JournalError
@@ -475,6 +476,73 @@ async def test_an_error_leaves_no_rule_out(
         write = {"tool_name": "Write", "tool_input": own, "tool_use_id": "t4"}
         assert permission(await client.handle(told("PreToolUse", **write))) == "deny"
         monkeypatch.undo()
+
+
+@pytest.mark.parametrize("is_strict", [False, True])
+async def test_a_late_call_is_denied_although_its_question_cannot_be_ended(
+    root: Path, monkeypatch: pytest.MonkeyPatch, is_strict: bool
+) -> None:
+    """The journal hangs at the deadline, so the answer of the rule is not known."""
+    released = threading.Event()
+    monkeypatch.setattr(attachment, "SLACK_SECONDS", 0.1)
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        add_rules(workspace, ASKING)
+        expire = workspace.requests.expire
+
+        def hang(path: str) -> Any:
+            released.wait(PATIENCE)
+            return expire(path)
+
+        monkeypatch.setattr(workspace.requests, "expire", hang)
+        client = Attachment(workspace, "alice", "claude", is_strict=is_strict, hold_seconds=SHORT)
+        event = told("PreToolUse", **CALL)
+        try:
+            answer = await client.answer(event, client.deadline(event))
+        finally:
+            released.set()
+        assert permission(answer) == "deny"
+
+
+@pytest.mark.parametrize("client_name", ["claude", "codex", "gemini", "opencode"])
+async def test_a_call_without_a_session_waits_while_its_agent_is_paused(root: Path, client_name: str) -> None:
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        client = Attachment(workspace, "alice", client_name, hold_seconds=PATIENCE)
+        await prepare(workspace, client, Case("pause", "released", False))
+        call = asyncio.ensure_future(client.handle({**told("PreToolUse", **CALL), "session_id": ""}))
+        assert not (await asyncio.wait({call}, timeout=1.2))[0]
+        await asyncio.to_thread(release, workspace, Case("pause", "released", False))
+        assert permission(await outcome(call)) == ""
+        workspace.session_zone.control(CallContext("human:ann", PAUSE), "alice", None, "")
+        short = Attachment(workspace, "alice", client_name, hold_seconds=SHORT)
+        answer = await short.handle({**told("PreToolUse", **CALL), "session_id": ""})
+        assert (permission(answer), answer.refusal) == ("deny", "agent_paused")
+
+
+@pytest.mark.parametrize("client_name", ["claude", "codex", "gemini"])
+async def test_a_message_begins_no_turn_during_a_pause(root: Path, client_name: str) -> None:
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        client = Attachment(workspace, "alice", client_name, hold_seconds=PATIENCE)
+        await prepare(workspace, client, Case("pause", "released", False))
+        say(workspace, "send_message", to="alice", payload={"text": "Go on"})
+        assert await client.handle(told("Stop")) == HookAnswer()
+        await asyncio.to_thread(release, workspace, Case("pause", "released", False))
+        answer = await client.handle(told("Stop"))
+        assert "Go on" in answer.dump() + answer.error
+
+
+async def test_a_call_of_a_closed_workspace_is_denied_or_undecided(root: Path) -> None:
+    """Whatever it waited for, it is not allowed, and it does not wait forever."""
+    for case in (
+        Case("pause", "gone", False),
+        Case("budget", "gone", False),
+        Case("question", "gone", False),
+    ):
+        with begun(root / case.wait, case) as workspace:
+            client = Attachment(workspace, "alice", "claude", is_strict=True, hold_seconds=2 * SHORT)
+            await prepare(workspace, client, case)
+            async with waiting(workspace, client, case) as task:
+                await asyncio.to_thread(workspace.close)
+                assert permission(await outcome(task)) == "deny", case
 
 
 class TestMatching:

@@ -733,7 +733,14 @@ class _AcpRun:
         asked = self._translator.describe_call(call)
         for event in asked.events:
             self._record(event)
-        is_approved = await self._decide(PendingCall(asked.id, asked.tool, asked.arguments), asked.difference)
+        try:
+            is_approved = await self._decide(
+                PendingCall(asked.id, asked.tool, asked.arguments), asked.difference
+            )
+        except WatchroomError:
+            # An error of the protocol would leave the decision to the client.
+            _log.warning("a call of %s could not be checked", self._agent, exc_info=True)
+            return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
         kind = "allow_once" if is_approved else "reject_once"
         chosen = next((each.option_id for each in options if each.kind == kind), None)
         if chosen is None:

@@ -84,6 +84,7 @@ from watchroom.agents.clients.transcripts import (
     MessageUsage,
 )
 from watchroom.errors import (
+    AgentPaused,
     BudgetReached,
     JournalError,
     PermissionDenied,
@@ -100,7 +101,11 @@ from watchroom.features.sessions.limits import MAX_WORDS, RateLimit, check_reset
 from watchroom.features.sessions.messages import Handover
 from watchroom.features.sessions.rows import OWN_TOOLS, is_leave, parking_of
 from watchroom.features.sessions.runtime.threads import call_soon_threadsafe, run_in_thread, run_to_completion
-from watchroom.features.sessions.runtime.waiting import wait_for_budgets, wait_for_outcome
+from watchroom.features.sessions.runtime.waiting import (
+    wait_for_budgets,
+    wait_for_outcome,
+    wait_until_resumed,
+)
 from watchroom.features.trees.service import Holder
 from watchroom.features.trees.worktrees import find_worktrees
 from watchroom.kernel.call_context import CallContext
@@ -252,8 +257,9 @@ class Attachment:
         except TimeoutError:
             if handover is not None:
                 handover.release()
+            # It may have waited for an answer that must not be left out.
             name, said = text_of(event, "hook_event_name"), self._texts("hook.late")
-            return deny(name, said) if self._is_strict and name in HOLDING else warn(said)
+            return deny(name, said) if name in HOLDING else warn(said)
 
     async def handle(
         self,
@@ -587,7 +593,8 @@ class Attachment:
                 return await self._stopped(session, name, held.cancelled)
         reason, decision = await self._check(session, event)
         if session is None:
-            return await self._answer_without_session(name, reason, decision, tool, deadline)
+            denied = _deny_by(name, reason, decision) if reason else None
+            return denied or await self._answer_without_session(event, name, deadline)
         if name == BEFORE:
             event = _with_id(event)
             call = OpenCall(text_of(event, "tool_use_id"), tool, arguments)
@@ -644,17 +651,18 @@ class Attachment:
         refused = CallFinished(call.id, answer.reason, True, answer.refusal, call.tool, call.arguments)
         await self.record(session, refused._replace(cwd=text_of(event, "cwd")))
 
-    async def _answer_without_session(
-        self, name: str, reason: str, decision: PolicyDecision, tool: str, deadline: float
-    ) -> HookAnswer:
+    async def _answer_without_session(self, event: Event, name: str, deadline: float) -> HookAnswer:
         """Answer a call of a client without a session. No person can be asked about it."""
+        try:
+            if self._has_budgets(text_of(event, "tool_name")):
+                await hold_for_budgets(self.workspace, self.agent, None, deadline)
+            await wait_until_resumed(self.workspace.stops, self.agent, deadline)
+        except (AgentPaused, BudgetReached) as error:
+            return deny(name, error.message(self._language), error.code)
+        # During the wait, the rules may have changed.
+        reason, decision = await self._check(None, event)
         if not reason and decision.verdict == "ask":
             reason = self._texts("hook.policy", rule=decision.label)
-        if not reason and self._has_budgets(tool):
-            try:
-                await hold_for_budgets(self.workspace, self.agent, None, deadline)
-            except BudgetReached as error:
-                reason = error.message(self._language)
         return _deny_by(name, reason, decision) if reason else NOTHING
 
     async def _asked_call(self, session: ClientSession, tool: str, arguments: str) -> OpenCall:
@@ -924,7 +932,8 @@ class Attachment:
         """Give an idle agent everything that arrives for it. If the hook can wait, do so as soon as it
         arrives."""
         if not (self._hooks.waits_when_idle and may_wait):
-            if event.get("stop_hook_active") is True:
+            held = await run_in_thread(self._inbox.controls, session, main)
+            if held.paused_by or event.get("stop_hook_active") is True:
                 return NOTHING
             wake = await self._find_wake(session)
             news = "" if wake.must_wait else await self._take_news(main, handover)
