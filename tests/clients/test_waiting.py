@@ -545,6 +545,55 @@ async def test_a_call_of_a_closed_workspace_is_denied_or_undecided(root: Path) -
                 assert permission(await outcome(task)) == "deny", case
 
 
+@pytest.mark.parametrize("is_restarted", [False, True])
+async def test_a_cancelled_agent_makes_no_call_until_it_is_prompted(root: Path, is_restarted: bool) -> None:
+    """Also if its service was restarted, and another hook has recorded a step since."""
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        clients = [Attachment(workspace, "alice", "claude")]
+
+        async def permitted(number: str) -> str:
+            if is_restarted:
+                clients.append(Attachment(workspace, "alice", "claude"))
+            call = {**CALL, "tool_use_id": number}
+            answer = await clients[-1].handle(told("PreToolUse", **call))
+            await clients[-1].handle(told("PostToolUse", **call, tool_response="ok"))
+            return permission(answer)
+
+        await clients[-1].handle(told("UserPromptSubmit", prompt="Go", prompt_id="p"))
+        await clients[-1].handle(told("PreToolUse", **CALL))
+        workspace.session_zone.control(CallContext("human:ann", CANCEL), "alice", None, "")
+        await clients[-1].handle(told("PostToolUse", **CALL, tool_response="ok"))
+        assert [await permitted("t2"), await permitted("t3")] == ["deny", "deny"]
+        await clients[-1].handle(told("UserPromptSubmit", prompt="Go on", prompt_id="p2"))
+        assert [await permitted("t4"), await permitted("t5")] == ["", ""]
+
+
+async def test_one_answer_about_a_budget_releases_the_calls_that_wait_for_it(root: Path) -> None:
+    """They share the question. The next call asks again."""
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        client = Attachment(workspace, "alice", "claude", hold_seconds=PATIENCE)
+        case = Case("budget", "released", False)
+        await prepare(workspace, client, case)
+
+        def call(number: str) -> asyncio.Task[Any]:
+            return asyncio.ensure_future(client.handle(told("PreToolUse", **{**CALL, "tool_use_id": number})))
+
+        def are_waiting() -> bool:
+            rows = workspace.journal.rows(limit=10_000)
+            return sum(row.detail.get("status") == "waiting_for_human_input" for row in rows) >= 2
+
+        held = [call("t1"), call("t2")]
+        await until(are_waiting)
+        assert len(requests(workspace)) == 1
+        await asyncio.to_thread(release, workspace, case)
+        assert [permission(await outcome(each)) for each in held] == ["", ""]
+        last = call("t3")
+        await until(lambda: len(requests(workspace)) == 2 or last.done())
+        assert not last.done()
+        last.cancel()
+        await outcome(last)
+
+
 class TestMatching:
     """Which call a permission is about."""
 

@@ -548,7 +548,7 @@ class Attachment:
     async def _prompt(
         self, session: ClientSession, main: str, event: Event, handover: Handover
     ) -> HookAnswer:
-        held = await run_in_thread(self._inbox.controls, session, main)
+        held = await run_in_thread(self._inbox.controls, main)
         if held.paused_by:
             return block(self._texts("hook.paused", by=held.paused_by))
         if self._hooks.continues_after_limit(event):
@@ -588,7 +588,7 @@ class Attachment:
         main = self._main_path(event)
         tool, arguments = text_of(event, "tool_name"), dump(event.get("tool_input"))
         if session is not None:
-            held = await run_in_thread(self._inbox.controls, session, main)
+            held = await run_in_thread(self._inbox.controls, main)
             if held.cancelled is not None:
                 return await self._stopped(session, name, held.cancelled)
         reason, decision = await self._check(session, event)
@@ -695,7 +695,7 @@ class Attachment:
         answer: HookAnswer | None = None
         warning, has_paid, has_waited = "", False, False
         while True:
-            paused_by = await self._find_pause(session, main)
+            paused_by = await self._find_pause(main)
             if paused_by and not warning:
                 has_waited = True
                 warning = await self._wait_for_resumption(session, main, paused_by, deadline)
@@ -709,7 +709,7 @@ class Attachment:
                         await run_in_thread(self.workspace.budgets.check_stop, self.agent, session.budgeted)
                     else:
                         waiting = hold_for_budgets(self.workspace, self.agent, session, deadline)
-                        has_paid = await self._unless_stopped(session, main, waiting)
+                        has_paid = await self._unless_stopped(main, waiting)
                         has_waited = has_waited or has_paid
                 except BudgetReached as error:
                     return deny(name, error.message(self._language), error.code)
@@ -726,7 +726,7 @@ class Attachment:
                 return warn(warning) if warning else _allow_by(decision)
             rule = decision.label if decision.verdict == "ask" else ""
             asking = self._ask(session, event, call, rule, deadline)
-            answered = await self._unless_stopped(session, main, asking)
+            answered = await self._unless_stopped(main, asking)
             if answered.approved is None:
                 return answered.answer
             # The answer also satisfies a policy rule that requires an approval.
@@ -753,14 +753,14 @@ class Attachment:
         server."""
         return not tool.startswith(OWN_TOOLS) and self.workspace.config.budgets != Budgets()
 
-    async def _find_pause(self, session: ClientSession, main: str) -> str:
+    async def _find_pause(self, main: str) -> str:
         """Return the actor who has paused the session, empty if it is not paused. Raise `_Stopped`."""
-        held = await run_in_thread(self._inbox.controls, session, main)
+        held = await run_in_thread(self._inbox.controls, main)
         if held.cancelled is not None:
             raise _Stopped(held.cancelled)
         return held.paused_by
 
-    async def _unless_stopped(self, session: ClientSession, main: str, work: Awaitable[T]) -> T:
+    async def _unless_stopped(self, main: str, work: Awaitable[T]) -> T:
         """Return the result of ``work``. If a person stops the agent, cancel it and raise `_Stopped`."""
         working = asyncio.ensure_future(work)
         changed, end = self._subscribe(main)
@@ -776,7 +776,7 @@ class Attachment:
                 if working.done():
                     return working.result()
                 changed.clear()
-                await self._find_pause(session, main)
+                await self._find_pause(main)
         finally:
             end()
             working.cancel()
@@ -833,7 +833,7 @@ class Attachment:
         changed, end = self._subscribe(main)
         try:
             async with asyncio.timeout_at(deadline):
-                while (now := await run_in_thread(self._inbox.controls, session, main)).paused_by:
+                while (now := await run_in_thread(self._inbox.controls, main)).paused_by:
                     if now.cancelled is not None:
                         break
                     await changed.wait()
@@ -932,7 +932,7 @@ class Attachment:
         """Give an idle agent everything that arrives for it. If the hook can wait, do so as soon as it
         arrives."""
         if not (self._hooks.waits_when_idle and may_wait):
-            held = await run_in_thread(self._inbox.controls, session, main)
+            held = await run_in_thread(self._inbox.controls, main)
             if held.paused_by or event.get("stop_hook_active") is True:
                 return NOTHING
             wake = await self._find_wake(session)
@@ -945,7 +945,7 @@ class Attachment:
         self._wakeable.add(main)
         try:
             while not turn.is_set():
-                held = await run_in_thread(self._inbox.controls, session, main)
+                held = await run_in_thread(self._inbox.controls, main)
                 wake = await self._find_wake(session)
                 is_quiet = bool(held.paused_by) or wake.must_wait
                 if not is_quiet and (text := await self._wake(session, wake, handover)):
@@ -1007,7 +1007,7 @@ class Attachment:
         wake = await self._find_wake(session)
         if wake.must_wait or not wake.by or session.path in self._wakeable:
             return
-        if not (await run_in_thread(self._inbox.controls, session, session.path)).paused_by:
+        if not (await run_in_thread(self._inbox.controls, session.path)).paused_by:
             await self._record_hold(session, "client")
 
     async def _record_hold(self, session: ClientSession, held: str) -> None:
