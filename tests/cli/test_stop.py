@@ -56,6 +56,22 @@ async def test_endless_loops_are_paused_and_only_these_go_on(workspace: Workspac
         assert await asyncio.to_thread(printed, capsys, "stop", root, "--release") == "No agent is stopped.\n"
 
 
+async def test_all_are_paused_and_whoever_begins_later(workspace: Workspace, capsys: Captured) -> None:
+    root = str(workspace.root)
+    async with (
+        workspace.sessions.begin("alice", looping(), FOR_EVER, messages=HELLO) as alice,
+        at_work(alice),
+    ):
+        (proof,) = await asyncio.to_thread(printed_json, capsys, "stop", root, "--all", "--yes", "--json")
+        assert proof["is_proven"]
+        async with workspace.sessions.begin("bob", looping(), FOR_EVER, messages=HELLO) as bob, at_work(bob):
+            await status_is(bob, "paused")
+            released = await asyncio.to_thread(printed, capsys, "stop", root, "--release", "--yes")
+            assert released == "Resumed: alice, bob.\n"
+            for each in (alice, bob):
+                await status_is(each, "running")
+
+
 async def test_all_are_ended_even_in_a_tool_that_hangs(workspace: Workspace, capsys: Captured) -> None:
     held = Held()
     hanging = ChatAgent(offered({"work": held}), model_runtime=HangingOnce())

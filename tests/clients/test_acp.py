@@ -34,7 +34,7 @@ from watchroom.agents.clients.events import (
 )
 from watchroom.agents.clients.stopping import prove_paused
 from watchroom.agents.clients.tmux_pane import TmuxPane
-from watchroom.errors import ClientDoesNotAsk, ClientNotStarted
+from watchroom.errors import ClientDoesNotAsk, ClientNotStarted, JournalError, WatchroomError
 from watchroom.features.budgets.rows import usage_of
 from watchroom.features.overview.snapshots import read_model
 from watchroom.features.requests.rows import Answer, decide_all
@@ -379,6 +379,54 @@ async def test_a_call_that_was_allowed_once_over_a_budget_is_not_asked_about_it_
     assert len(list(workspace.journal.heads("request", f"{PATH}/budget-"))) == 2
 
 
+async def test_a_call_whose_question_the_journal_refuses_is_rejected(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk. The client gets a decision, not an error that it may understand as it likes."""
+    tried: list[str] = []
+
+    def refuse(*arguments: Any, **more: Any) -> Any:
+        tried.append("ask")
+        raise JournalError(reason="the disk is full")
+
+    monkeypatch.setattr(workspace.requests, "ask", refuse)
+    run = Run(workspace, tmp_path, ASKS)
+    await run.once()
+    assert tried == ["ask"]
+    (result,) = results_of(workspace)
+    assert json.loads(result)["message"] == "cancelled"
+
+
+async def test_the_question_of_a_client_that_dies_is_withdrawn(workspace: Workspace, tmp_path: Path) -> None:
+    run = Run(workspace, tmp_path, ASKS)
+    running = run.start()
+    asked = await run.asked()
+    for process in psutil.Process().children(recursive=True):
+        if str(SCRIPTED) in process.cmdline():
+            process.kill()
+    await asyncio.wait({running}, timeout=PATIENCE)
+    ended = workspace.requests.ended(asked.path)
+    assert ended is not None
+    assert ended.answer is None
+    assert run.status == "error"
+
+
+async def test_an_approval_after_the_agent_was_ended_makes_no_call(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    run = Run(workspace, tmp_path, ASKS)
+    running = run.start()
+    asked = await run.asked()
+    workspace.session_zone.control(CallContext("human:ann", CANCEL), "alice", None, "")
+    with pytest.raises(WatchroomError):
+        workspace.requests.answer(
+            CallContext("human:ann"), asked.seq, decide_all(workspace.requests.read(asked), True)
+        )
+    await asyncio.wait_for(running, PATIENCE)
+    assert "yes" not in results_of(workspace)
+    assert run.status == "cancelled"
+
+
 async def test_a_rule_that_comes_while_a_person_decides_counts(workspace: Workspace, tmp_path: Path) -> None:
     run = Run(workspace, tmp_path, ASKS, [says("I stop.")])
     running = asyncio.create_task(run.once())
@@ -629,7 +677,10 @@ async def test_the_pane_in_which_it_was_started_is_recorded(
     assert trace.pane == TmuxPane("/tmp/s", "%3")
 
 
-async def test_a_budget_that_is_used_up_holds_its_next_prompt(workspace: Workspace, tmp_path: Path) -> None:
+@pytest.mark.parametrize("choice", ["once", "stop"])
+async def test_a_budget_that_is_used_up_holds_its_next_prompt(
+    workspace: Workspace, tmp_path: Path, choice: str
+) -> None:
     configure(workspace, "[budgets.agent]\ncost = 0.05\n")
     cost = {
         "sessionUpdate": "usage_update",
@@ -644,10 +695,13 @@ async def test_a_budget_that_is_used_up_holds_its_next_prompt(workspace: Workspa
     workspace.session_zone.control(CallContext("human:ann", "send_message"), "alice", None, "Go on")
     asked = await run.asked("")
     assert len(run.sent("session/prompt")) == 1
-    workspace.requests.answer(CallContext("human:ann"), asked.seq, Answer(values=("once",)))
-    await run.until(lambda: sum(isinstance(each, TurnEnded) for each in run.events) == 2)
-    workspace.session_zone.control(CallContext("human:ann", CANCEL), "alice", None, "")
+    workspace.requests.answer(CallContext("human:ann"), asked.seq, Answer(values=(choice,)))
+    if choice == "once":
+        await run.until(lambda: sum(isinstance(each, TurnEnded) for each in run.events) == 2)
+        workspace.session_zone.control(CallContext("human:ann", CANCEL), "alice", None, "")
     await asyncio.wait_for(running, PATIENCE)
+    assert len(run.sent("session/prompt")) == (2 if choice == "once" else 1)
+    assert run.status == "cancelled"
 
 
 def test_a_message_without_an_end_is_kept_in_pieces() -> None:

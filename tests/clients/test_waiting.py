@@ -23,8 +23,9 @@ from clients.attached import PATIENCE, told
 from clock import HOUR, JumpingClock
 from runtime.scripted import say
 from watchroom import Json, Workspace
-from watchroom.agents.clients import attendant
+from watchroom.agents.clients import attachment, attendant
 from watchroom.agents.clients.attachment import Attachment
+from watchroom.agents.clients.hook_answers import HookAnswer
 from watchroom.agents.clients.processes import ClientProcess
 from watchroom.agents.clients.transcripts import TranscriptFile
 from watchroom.errors import JournalError
@@ -475,6 +476,122 @@ async def test_an_error_leaves_no_rule_out(
         write = {"tool_name": "Write", "tool_input": own, "tool_use_id": "t4"}
         assert permission(await client.handle(told("PreToolUse", **write))) == "deny"
         monkeypatch.undo()
+
+
+@pytest.mark.parametrize("is_strict", [False, True])
+async def test_a_late_call_is_denied_although_its_question_cannot_be_ended(
+    root: Path, monkeypatch: pytest.MonkeyPatch, is_strict: bool
+) -> None:
+    """The journal hangs at the deadline, so the answer of the rule is not known."""
+    released = threading.Event()
+    monkeypatch.setattr(attachment, "SLACK_SECONDS", 0.1)
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        add_rules(workspace, ASKING)
+        expire = workspace.requests.expire
+
+        def hang(path: str) -> Any:
+            released.wait(PATIENCE)
+            return expire(path)
+
+        monkeypatch.setattr(workspace.requests, "expire", hang)
+        client = Attachment(workspace, "alice", "claude", is_strict=is_strict, hold_seconds=SHORT)
+        event = told("PreToolUse", **CALL)
+        try:
+            answer = await client.answer(event, client.deadline(event))
+        finally:
+            released.set()
+        assert permission(answer) == "deny"
+
+
+@pytest.mark.parametrize("client_name", ["claude", "codex", "gemini", "opencode"])
+async def test_a_call_without_a_session_waits_while_its_agent_is_paused(root: Path, client_name: str) -> None:
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        client = Attachment(workspace, "alice", client_name, hold_seconds=PATIENCE)
+        await prepare(workspace, client, Case("pause", "released", False))
+        call = asyncio.ensure_future(client.handle({**told("PreToolUse", **CALL), "session_id": ""}))
+        assert not (await asyncio.wait({call}, timeout=1.2))[0]
+        await asyncio.to_thread(release, workspace, Case("pause", "released", False))
+        assert permission(await outcome(call)) == ""
+        workspace.session_zone.control(CallContext("human:ann", PAUSE), "alice", None, "")
+        short = Attachment(workspace, "alice", client_name, hold_seconds=SHORT)
+        answer = await short.handle({**told("PreToolUse", **CALL), "session_id": ""})
+        assert (permission(answer), answer.refusal) == ("deny", "agent_paused")
+
+
+@pytest.mark.parametrize("client_name", ["claude", "codex", "gemini"])
+async def test_a_message_begins_no_turn_during_a_pause(root: Path, client_name: str) -> None:
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        client = Attachment(workspace, "alice", client_name, hold_seconds=PATIENCE)
+        await prepare(workspace, client, Case("pause", "released", False))
+        say(workspace, "send_message", to="alice", payload={"text": "Go on"})
+        assert await client.handle(told("Stop")) == HookAnswer()
+        await asyncio.to_thread(release, workspace, Case("pause", "released", False))
+        answer = await client.handle(told("Stop"))
+        assert "Go on" in answer.dump() + answer.error
+
+
+async def test_a_call_of_a_closed_workspace_is_denied_or_undecided(root: Path) -> None:
+    """Whatever it waited for, it is not allowed, and it does not wait forever."""
+    for case in (
+        Case("pause", "gone", False),
+        Case("budget", "gone", False),
+        Case("question", "gone", False),
+    ):
+        with begun(root / case.wait, case) as workspace:
+            client = Attachment(workspace, "alice", "claude", is_strict=True, hold_seconds=2 * SHORT)
+            await prepare(workspace, client, case)
+            async with waiting(workspace, client, case) as task:
+                await asyncio.to_thread(workspace.close)
+                assert permission(await outcome(task)) == "deny", case
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+async def test_a_cancelled_agent_makes_no_call_until_it_is_prompted(root: Path, is_restarted: bool) -> None:
+    """Also if its service was restarted, and another hook has recorded a step since."""
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        clients = [Attachment(workspace, "alice", "claude")]
+
+        async def permitted(number: str) -> str:
+            if is_restarted:
+                clients.append(Attachment(workspace, "alice", "claude"))
+            call = {**CALL, "tool_use_id": number}
+            answer = await clients[-1].handle(told("PreToolUse", **call))
+            await clients[-1].handle(told("PostToolUse", **call, tool_response="ok"))
+            return permission(answer)
+
+        await clients[-1].handle(told("UserPromptSubmit", prompt="Go", prompt_id="p"))
+        await clients[-1].handle(told("PreToolUse", **CALL))
+        workspace.session_zone.control(CallContext("human:ann", CANCEL), "alice", None, "")
+        await clients[-1].handle(told("PostToolUse", **CALL, tool_response="ok"))
+        assert [await permitted("t2"), await permitted("t3")] == ["deny", "deny"]
+        await clients[-1].handle(told("UserPromptSubmit", prompt="Go on", prompt_id="p2"))
+        assert [await permitted("t4"), await permitted("t5")] == ["", ""]
+
+
+async def test_one_answer_about_a_budget_releases_the_calls_that_wait_for_it(root: Path) -> None:
+    """They share the question. The next call asks again."""
+    with Workspace.open(root, agents=["alice"]) as workspace:
+        client = Attachment(workspace, "alice", "claude", hold_seconds=PATIENCE)
+        case = Case("budget", "released", False)
+        await prepare(workspace, client, case)
+
+        def call(number: str) -> asyncio.Task[Any]:
+            return asyncio.ensure_future(client.handle(told("PreToolUse", **{**CALL, "tool_use_id": number})))
+
+        def are_waiting() -> bool:
+            rows = workspace.journal.rows(limit=10_000)
+            return sum(row.detail.get("status") == "waiting_for_human_input" for row in rows) >= 2
+
+        held = [call("t1"), call("t2")]
+        await until(are_waiting)
+        assert len(requests(workspace)) == 1
+        await asyncio.to_thread(release, workspace, case)
+        assert [permission(await outcome(each)) for each in held] == ["", ""]
+        last = call("t3")
+        await until(lambda: len(requests(workspace)) == 2 or last.done())
+        assert not last.done()
+        last.cancel()
+        await outcome(last)
 
 
 class TestMatching:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from serving.test_budgets import use_up_budget
 from watchroom import Toolbox, Workspace
 from watchroom.agents.clients.events import ClientInfo, PromptSubmitted, SessionEnded
 from watchroom.agents.clients.session import ClientSession
+from watchroom.errors import JournalError
 from watchroom.features.policy.grants import GrantChoice
 from watchroom.features.requests.rows import PendingCall, Request
 from watchroom.kernel.call_context import CallContext
@@ -375,6 +377,50 @@ async def test_an_approved_call_waits_until_its_paused_agent_is_resumed(
         await says(workspace, "resume_agent", agent_id="alice")
         assert error_of(await call) is None
     assert written(workspace) == 1
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_an_approval_after_the_client_has_cancelled_makes_no_call(
+    workspace: Workspace, alice: Toolbox, era: str
+) -> None:
+    async with within(workspace, alice, approval_tools=["collab_write"], client={"mode": era}) as client:
+        call = await waiting_write(workspace, client)
+        call.cancel()
+        await until(lambda: requests_of(workspace)[-1].version == 2)
+        (asked, _) = requests_of(workspace)
+        late = {"request": asked.seq, "approved": True}
+        said = await asyncio.to_thread(
+            workspace.tools_for_human("dana").dispatch_tool_call, "answer_request", late
+        )
+        assert said["error"] == "request_closed"
+        await called(client, "collab_list")
+    assert written(workspace) == 0
+
+
+async def test_a_call_whose_question_the_journal_refuses_is_not_made(
+    workspace: Workspace, alice: Toolbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: Any, **more: Any) -> Any:
+        raise JournalError(reason="the disk is full")
+
+    monkeypatch.setattr(workspace.requests, "ask", refuse)
+    async with within(workspace, alice, approval_tools=["collab_write"]) as client:
+        with pytest.raises(MCPError):
+            await client.call_tool("collab_write", WRITE)
+    assert written(workspace) == 0
+
+
+async def test_a_call_that_waits_in_a_closed_workspace_is_not_made(
+    workspace: Workspace, alice: Toolbox, root: Path
+) -> None:
+    """It does not wait forever either."""
+    async with within(workspace, alice, approval_tools=["collab_write"], seconds=1) as client:
+        call = await waiting_write(workspace, client)
+        await asyncio.to_thread(workspace.close)
+        with pytest.raises(MCPError):
+            await asyncio.wait_for(call, 20)
+    with Workspace.open(root) as again:
+        assert written(again) == 0
 
 
 async def test_a_rejected_call_of_a_paused_agent_waits_no_longer(

@@ -196,6 +196,26 @@ def test_the_plugin_of_opencode_speaks_as_claude_code(tmp_path: Path) -> None:
     assert (events[-1]["tool_name"], events[-1]["tool_input"]) == ("Bash", {"command": "rm"})
 
 
+KILLED: Final = """
+import { Watchroom } from "./plugin.mjs"
+const plugin = await Watchroom({ client: {}, directory: process.cwd() })
+const call = { tool: "bash", sessionID: "s1", callID: "c1" }
+await plugin["tool.execute.before"](call, { args: {} }).catch((error) => console.log(error.message))
+"""
+
+
+@pytest.mark.skipif(not NODE, reason="needs node")
+@pytest.mark.parametrize("line", ["kill -9 $$", "sh -c 'kill -9 $$'; exit $?"], ids=["shell", "program"])
+def test_a_killed_hook_of_opencode_lets_no_call_through(tmp_path: Path, line: str) -> None:
+    (tmp_path / "driver.mjs").write_text(KILLED)
+    (text,) = launched("opencode", hook=HookProgram(["sh", "-c", line])).files.values()
+    (tmp_path / "plugin.mjs").write_text(text)
+    done = subprocess.run(
+        [str(NODE), "driver.mjs"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() in ("refused", "Killed"), "what the shell says is the reason"
+
+
 # The server of a client without a named agent
 
 

@@ -16,7 +16,7 @@ import pytest
 from calls import ok
 from damage import journal_of
 from rich.cells import cell_len
-from runtime.scripted import at_work
+from runtime.scripted import at_work, say
 from runtime.weather import call, calling
 from runtime.working import HELLO, Held, chat
 from tui.driver import MIDDLE, NARROW, User, dashboard
@@ -238,6 +238,30 @@ async def test_all_agents_are_paused_and_go_on(workspace: Workspace) -> None:
         await user.press("enter")
         await user.is_told("Resumed: bob")
         await shows_status(user, "waiting_for_human_input")
+
+
+async def test_agents_that_begin_later_are_paused_and_go_on_with_the_others(workspace: Workspace) -> None:
+    async with dashboard(workspace) as user, running(workspace, "bob", asks("Which?")) as bob:
+        await user.until(lambda: user.model.requests, "a request")
+        await user.press("ctrl+x")
+        await user.is_asked("Pause 1 agents: bob? Each finishes its current step. Agents that begin later")
+        await user.press("enter")
+        await user.is_told("Paused: bob")
+        await user.press("escape")
+        say(workspace, "resume_agent", agent_id="bob")
+        await shows_status(user, "waiting_for_human_input")
+        say(workspace, "cancel_agent", agent_id="bob")
+        await user.until(lambda: bob.session.state.status == "cancelled", "its end")
+        await user.press("ctrl+x")
+        await user.is_asked("Let agents that begin from now on work?")
+        await user.press("escape")
+        async with running(workspace, "alice", asks("Which?")):
+            await shows_status(user, "paused")
+            await user.press("ctrl+x")
+            await user.is_asked("Resume 1 paused agents: alice?")
+            await user.press("enter")
+            await user.is_told("Resumed: alice")
+            await shows_status(user, "waiting_for_human_input")
 
 
 async def test_an_agent_that_does_not_stop_is_reported(workspace: Workspace) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from calls import ok, refused
@@ -104,6 +105,26 @@ def test_a_budget_that_is_set_anew_lets_go_of_the_calls_that_it_held(workspace: 
         for each in (name, ""):
             budgets.set_budget(CallContext("human:dana"), scope, each, "steps", None)  # type: ignore[arg-type]
     assert budgets.set_budget(CallContext("human:dana"), "agent", "alice", "cost", None) is None
+
+
+@pytest.mark.parametrize("is_asked", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("most", [100, None])
+def test_a_budget_that_is_set_anew_while_people_are_asked_holds_no_call(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, is_asked: bool, most: float | None
+) -> None:
+    """Nobody would withdraw the question, and the call would wait for ever."""
+    dana, ask = CallContext("human:dana"), workspace.requests.ask
+    use(workspace, "alice/s1", step=3)
+    workspace.budgets.set_budget(dana, "agent", "", "steps", 1)
+
+    def ask_amid(*arguments: Any, **more: Any) -> Row:
+        row = ask(*arguments, **more) if is_asked else None
+        workspace.budgets.set_budget(dana, "agent", "", "steps", most)
+        return ask(*arguments, **more) if row is None else row
+
+    monkeypatch.setattr(workspace.requests, "ask", ask_amid)
+    assert workspace.budgets.hold_call("alice", "alice/s1") is None
+    assert [row.version for row in workspace.journal.heads("request", "alice/")] == [2]
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ from watchroom.features.requests.rows import (
     Request,
     parse_arguments,
 )
-from watchroom.features.sessions.runtime.threads import run_in_thread
+from watchroom.features.sessions.runtime.threads import run_in_thread, run_to_completion
 from watchroom.features.sessions.runtime.waiting import (
     wait_for_budgets,
     wait_for_outcome,
@@ -140,11 +140,31 @@ class CallApprovals:
         answer. An approved call of a paused agent waits until a person resumes the agent. Raise
         `CallRejected`, `CallUnanswered`, `TooManyRequests`, `AgentPaused`, `BudgetReached`.
         """
+        path = f"{toolbox.actor}/mcp/{uuid.uuid4().hex[:12]}"
+        try:
+            return await self._request(context, toolbox, params, deadline, path, is_outdated=is_outdated)
+        except asyncio.CancelledError:
+            # The client may have cancelled its call before the wait began.
+            with suppress(RequestNotFound):
+                await run_to_completion(None, self._requests.withdraw, path)
+            raise
+
+    async def _request(
+        self,
+        context: ServerRequestContext[Any, Any],
+        toolbox: Toolbox,
+        params: types.CallToolRequestParams,
+        deadline: float,
+        new: str,
+        *,
+        is_outdated: bool,
+    ) -> ApprovedCall | types.InputRequiredResult:
+        """Do the same as `request`. ``new``: the path of a new request."""
         arguments: dict[str, Json] = params.arguments or {}
         state = None if is_outdated else params.request_state
         left = max(0.0, deadline - asyncio.get_running_loop().time())
-        path, request = await run_in_thread(
-            self._open_request, toolbox, params.name, arguments, left, state, is_outdated
+        path, request = await run_to_completion(
+            None, self._open_request, toolbox, params.name, arguments, left, state, is_outdated, new
         )
         (call,), expires = request.calls, request.expires or 0
         is_asking = can_elicit(context)
@@ -212,9 +232,10 @@ class CallApprovals:
         seconds: float,
         state: str | None,
         is_outdated: bool,
+        path: str,
     ) -> tuple[str, Request]:
         """Return a request and its path. If the request in the client's ``state`` asks about exactly this
-        call, return it. Else open a new request that expires in ``seconds``."""
+        call, return it. Else open a new request at ``path`` that expires in ``seconds``."""
         expires = self._journal.now() + int(seconds * 1e9)
         request = self.build_request(toolbox, tool, arguments, expires=expires, is_outdated=is_outdated)
         known = (
@@ -225,7 +246,6 @@ class CallApprovals:
         ]
         if state is not None and known is not None and is_same:
             return state, known
-        path = f"{toolbox.actor}/mcp/{uuid.uuid4().hex[:12]}"
         self._requests.ask(CallContext(toolbox.actor), path, request)
         self._asked[path] = request
         if len(self._asked) > _MAX_ASKED:

@@ -55,21 +55,21 @@ def _stop(
     if args.end:
         refuse_agents(workspace.root)
         return end_agents(workspace, agents, HUMAN_PREFIX + person)
-    call = PersonCall(STOP_AGENTS, {"agents": agents})
+    call = PersonCall(STOP_AGENTS, {"agents": agents, "everybody": args.all})
     result = act_as_person(workspace, person, call, language=args.language)
     return prove_paused(workspace, agents) if _is_done(result) else []
 
 
 def _release(workspace: Workspace, person: str, args: Namespace, texts: Catalogue) -> int:
-    agents = list(workspace.stops.stopped())
-    if not agents:
+    agents = workspace.stops.held()
+    if not agents and workspace.session_zone.find_stop_of_all() is None:
         print(texts("cli.stop.nobody_stopped"))
         return 0
     _confirm(agents, args, texts)
     result = act_as_person(workspace, person, PersonCall(RELEASE_AGENTS, {}), language=args.language)
     if not _is_done(result):
         return 1
-    print(texts("cli.stop.released", agents=", ".join(map(sanitize, agents))))
+    print(texts("cli.stop.released", agents=_join_names(agents)))
     return 0
 
 
@@ -86,10 +86,15 @@ def _confirm(agents: Sequence[str], args: Namespace, texts: Catalogue) -> None:
     if not sys.stdin.isatty():
         raise WrongUsage(texts("cli.stop.unasked"))
     verb = "release" if args.release else "end" if args.end else "pause"
-    named = ", ".join(map(sanitize, agents))
-    answer = input(texts(f"cli.stop.{verb}_question", count=len(agents), agents=named) + " ")
+    if args.all and not args.end:
+        verb = "pause_all"
+    answer = input(texts(f"cli.stop.{verb}_question", count=len(agents), agents=_join_names(agents)) + " ")
     if answer.strip().lower() not in ("y", "yes", "是"):
         raise WrongUsage(texts("cli.stop.left"))
+
+
+def _join_names(agents: Sequence[str]) -> str:
+    return ", ".join(map(sanitize, agents)) or "-"
 
 
 def _print(proofs: Sequence[StopProof], args: Namespace, texts: Catalogue) -> None:

@@ -50,15 +50,17 @@ class AgentStop:
             for view in app.model.agents
             if self._is_at_work(view) or (view.agent.id in doubted and view.agent.id not in app.model.stopped)
         ]
-        stopped = [view.agent.id for view in app.model.agents if view.agent.id in app.model.stopped]
+        stopped = [view.agent.id for view in app.model.agents if self._is_held(view)]
         if at_work:
-            answer = await self._act(STOP_AGENTS, {"agents": at_work}, "stop", at_work)
+            answer = await self._act(STOP_AGENTS, {"agents": at_work, "everybody": True}, "stop", at_work)
             if answer is not None:
                 await self._prove(answer)
-        elif stopped:
-            answer = await self._act(RELEASE_AGENTS, {}, "resume", stopped)
+        elif stopped or app.model.is_everybody_stopped:
+            answer = await self._act(RELEASE_AGENTS, {}, "resume" if stopped else "resume_later", stopped)
             if answer is not None:
-                app.show_message(app.texts("stop.resume_done", agents=_join_names(_notified_agents(answer))))
+                agents = _join_names(_notified_agents(answer))
+                done = "stop.resume_done" if agents else "stop.resume_later_done"
+                app.show_message(app.texts(done, agents=agents))
         else:
             app.show_message(app.texts("stop.nobody") + self._others())
 
@@ -82,10 +84,16 @@ class AgentStop:
             return view.status(self._app.now()) in ("running", "error")
         return view.session.status in _GOES_ON
 
+    def _is_held(self, view: AgentView) -> bool:
+        """Return whether the agent is resumed with the others."""
+        return view.agent.id in self._app.model.stopped or (view.is_stopped_with_all and view.is_unfinished)
+
     def _is_stopped(self, view: AgentView) -> bool:
         """Return whether the agent is paused, or will pause at its next step."""
         if view.is_ended:
             return False
+        if view.is_stopped_with_all:
+            return True
         last = view.session.last.seq if view.session else 0
         return view.is_paused or last < self._app.model.stopped.get(view.agent.id, 0)
 
@@ -96,9 +104,10 @@ class AgentStop:
         or the call fails. Show the reason for a failure."""
         app, texts = self._app, self._app.texts
         question = texts(f"stop.{verb}_question", count=len(agents), agents=_join_names(agents))
-        if verb == "stop":
+        if tool == STOP_AGENTS:
             question += self._others()
-        if not await app.push_screen_wait(ConfirmDialog(texts(f"stop.{verb}_title"), question)):
+        title = texts("stop.stop_title" if tool == STOP_AGENTS else "stop.resume_title")
+        if not await app.push_screen_wait(ConfirmDialog(title, question)):
             return None
         answer = await app.act(tool, arguments)
         if answer is None:

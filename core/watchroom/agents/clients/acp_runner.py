@@ -18,7 +18,7 @@ from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from threading import Event
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 from pydantic import ValidationError
 
@@ -88,6 +88,13 @@ _MAX_ERRORS: Final = 2000
 """Maximum characters that are kept of the client's standard error."""
 _MAX_LINE_BYTES: Final = 32 * 1024 * 1024
 """Maximum bytes of a protocol message."""
+_Passage: TypeAlias = Literal["free", "paid", "refused"]
+"""How a call or a prompt passes the budgets.
+
+- ``free``: nobody was asked.
+- ``paid``: people allowed it over a budget. They are not asked again, because an answer "once" is for it.
+- ``refused``: it must not be made: a person has stopped the agent, or the turn has ended.
+"""
 _NAMESPACE: Final = ("--bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc", "--unshare-pid")
 
 
@@ -192,6 +199,8 @@ class _AcpRun:
         self._is_resumed = asyncio.Event()
         self._is_resumed.set()
         self._paused_by = ""
+        self._steered = 0
+        """The newest row that paused or resumed the agent."""
         self._refusals: dict[str, str] = {}
         """The refusal codes of refused calls that have not ended, by the id of the call."""
         self._has_cut_turn = False
@@ -265,6 +274,7 @@ class _AcpRun:
         self._session = await run_in_thread(ClientSession, self._workspace, self._agent, own_id, info)
         self._listen()
         await self._restore_parking()
+        await self._restore_pause()
         self._writer = asyncio.create_task(self._write())
         # The run ends if the journal cannot be written.
         self._writer.add_done_callback(lambda _: self._must_end.set())
@@ -341,6 +351,14 @@ class _AcpRun:
             self._unpark()
             self._is_ready.set()
 
+    async def _restore_pause(self) -> None:
+        """Obey a pause from before this run."""
+        zone, path = self._workspace.session_zone, self._opened_session.path
+        pause = (await run_in_thread(zone.find_steering, path)).pause
+        # A newer instruction may have been delivered in the meantime.
+        if pause is not None and pause.seq > self._steered:
+            self._pause(pause)
+
     def _park(self, resets: int | None) -> None:
         """Send no prompt until a person resumes the agent or writes to it. ``resets``: the reset time."""
         self._unpark()
@@ -379,19 +397,27 @@ class _AcpRun:
         elif row.tool == CANCEL:
             self._cancelled = row
             self._must_end.set()
-        elif row.tool == PAUSE and self._is_resumed.is_set():
-            # A pause replaces the parking, so that no leave ends it.
-            self._unpark()
-            self._is_resumed.clear()
-            self._paused_by = row.actor
-            self._has_cut_turn = self._turn is not None and not self._turn.done() and not self._open_questions
-            if self._has_cut_turn:
-                # The client may make calls without asking. It certainly makes none between turns.
-                self._tasks.append(asyncio.create_task(self._cancel_turn()))
-            else:
-                self._record(ClientPaused(row.actor))
+        elif row.tool == PAUSE:
+            self._pause(row)
         elif row.tool == RESUME:
+            self._steered = row.seq
             self._resume(row.actor)
+
+    def _pause(self, row: Row) -> None:
+        """Pause because of ``row``, until a person resumes the agent."""
+        self._steered = row.seq
+        if not self._is_resumed.is_set():
+            return
+        # A pause replaces the parking, so that no leave ends it.
+        self._unpark()
+        self._is_resumed.clear()
+        self._paused_by = row.actor
+        self._has_cut_turn = self._turn is not None and not self._turn.done() and not self._open_questions
+        if self._has_cut_turn:
+            # The client may make calls without asking. It certainly makes none between turns.
+            self._tasks.append(asyncio.create_task(self._cancel_turn()))
+        else:
+            self._record(ClientPaused(row.actor))
 
     def _resume(self, by: str) -> None:
         """Continue after a pause, a failed turn, or both. ``by``: the person who resumed the agent."""
@@ -456,7 +482,7 @@ class _AcpRun:
                 break
             await self._has_prompts.wait()
         await self._is_resumed.wait()
-        return await self._pass_budgets() is not None
+        return await self._pass_budgets() != "refused"
 
     async def _find_prompts(self) -> bool:
         """Return whether a prompt or a message waits for the client."""
@@ -469,24 +495,24 @@ class _AcpRun:
         self._given, self._prompts = self._prompts, []
         return [*(PromptSubmitted(each.text, each.row.actor) for each in messages), *self._given]
 
-    async def _pass_budgets(self, *, asks: bool = True) -> bool | None:
-        """Wait while a budget is used up. Return whether people were asked.
+    async def _pass_budgets(self, passage: _Passage = "free") -> _Passage:
+        """Wait while a budget is used up. Return the new passage. If a person stops the agent, end the run.
 
-        If a person stops the agent, end the run and return None. ``asks``: False only checks whether a person
-        has stopped the agent.
+        ``passage``: the passage so far. ``paid`` only checks whether a person has stopped the agent.
         """
         # The usage of the last turn must be recorded first.
         await self._all_written()
         workspace, session = self._workspace, self._opened_session
         try:
-            if asks:
-                return await hold_for_budgets(workspace, self._agent, session)
-            await run_in_thread(workspace.budgets.check_stop, self._agent, session.budgeted)
+            if passage == "paid":
+                await run_in_thread(workspace.budgets.check_stop, self._agent, session.budgeted)
+            elif await hold_for_budgets(workspace, self._agent, session):
+                passage = "paid"
         except BudgetReached as error:
             self._outcome = SessionEnded("cancelled", error.message(workspace.config.language))
             self._must_end.set()
-            return None
-        return False
+            return "refused"
+        return passage
 
     async def _take_turn(self, prompts: Sequence[PromptSubmitted], handover: Handover) -> bool:
         from acp import RequestError, text_block
@@ -707,7 +733,14 @@ class _AcpRun:
         asked = self._translator.describe_call(call)
         for event in asked.events:
             self._record(event)
-        is_approved = await self._decide(PendingCall(asked.id, asked.tool, asked.arguments), asked.difference)
+        try:
+            is_approved = await self._decide(
+                PendingCall(asked.id, asked.tool, asked.arguments), asked.difference
+            )
+        except WatchroomError:
+            # An error of the protocol would leave the decision to the client.
+            _log.warning("a call of %s could not be checked", self._agent, exc_info=True)
+            return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
         kind = "allow_once" if is_approved else "reject_once"
         chosen = next((each.option_id for each in options if each.kind == kind), None)
         if chosen is None:
@@ -717,9 +750,9 @@ class _AcpRun:
     async def _decide(self, call: PendingCall, difference: str) -> bool:
         """Return whether the policy or a person allows ``call``."""
         workspace, session = self._workspace, self._opened_session
-        has_paid = await self._admit()
-        decision = None if has_paid is None else await self._check(call)
-        if has_paid is None or decision is None:
+        passage = await self._admit()
+        decision = None if passage == "refused" else await self._check(call)
+        if decision is None:
             return False
         arguments = parse_arguments(call.arguments)
         await run_in_thread(
@@ -754,22 +787,22 @@ class _AcpRun:
         if not decided.approved or decided.arguments is not None:
             return False
         # Rules, budgets and pauses may have changed during the wait.
-        return await self._admit(has_paid=has_paid) is not None and await self._check(call) is not None
+        return await self._admit(passage) != "refused" and await self._check(call) is not None
 
-    async def _admit(self, *, has_paid: bool = False) -> bool | None:
-        """Wait until no budget holds a call and the agent is not paused. None if the call must not be made.
+    async def _admit(self, passage: _Passage = "free") -> _Passage:
+        """Wait until no budget holds a call and the agent is not paused. Return the new passage.
 
-        ``has_paid``: whether people allowed the call over a budget before. They are not asked again, because
-        an answer "once" is for this call. Return whether they have allowed it now or before.
+        ``passage``: the passage of the call so far.
         """
-        was_asked = await self._pass_budgets(asks=not has_paid)
-        if was_asked is None:
-            return None
+        passage = await self._pass_budgets(passage)
+        if passage == "refused":
+            return "refused"
         await self._hold()
         if self._turn is None or self._turn.done():
-            return None
-        # During the pause, a person may have stopped the agent.
-        return None if await self._pass_budgets(asks=False) is None else has_paid or was_asked
+            return "refused"
+        # During the pause, a person may have stopped the agent. People are not asked about a budget again.
+        is_stopped = await self._pass_budgets("paid") == "refused"
+        return "refused" if is_stopped else passage
 
     async def _check(self, call: PendingCall) -> PolicyDecision | None:
         """Return the policy's decision on ``call``, None if the policy denies it."""

@@ -84,6 +84,7 @@ from watchroom.agents.clients.transcripts import (
     MessageUsage,
 )
 from watchroom.errors import (
+    AgentPaused,
     BudgetReached,
     JournalError,
     PermissionDenied,
@@ -100,7 +101,11 @@ from watchroom.features.sessions.limits import MAX_WORDS, RateLimit, check_reset
 from watchroom.features.sessions.messages import Handover
 from watchroom.features.sessions.rows import OWN_TOOLS, is_leave, parking_of
 from watchroom.features.sessions.runtime.threads import call_soon_threadsafe, run_in_thread, run_to_completion
-from watchroom.features.sessions.runtime.waiting import wait_for_budgets, wait_for_outcome
+from watchroom.features.sessions.runtime.waiting import (
+    wait_for_budgets,
+    wait_for_outcome,
+    wait_until_resumed,
+)
 from watchroom.features.trees.service import Holder
 from watchroom.features.trees.worktrees import find_worktrees
 from watchroom.kernel.call_context import CallContext
@@ -252,8 +257,9 @@ class Attachment:
         except TimeoutError:
             if handover is not None:
                 handover.release()
+            # It may have waited for an answer that must not be left out.
             name, said = text_of(event, "hook_event_name"), self._texts("hook.late")
-            return deny(name, said) if self._is_strict and name in HOLDING else warn(said)
+            return deny(name, said) if name in HOLDING else warn(said)
 
     async def handle(
         self,
@@ -542,7 +548,7 @@ class Attachment:
     async def _prompt(
         self, session: ClientSession, main: str, event: Event, handover: Handover
     ) -> HookAnswer:
-        held = await run_in_thread(self._inbox.controls, session, main)
+        held = await run_in_thread(self._inbox.controls, main)
         if held.paused_by:
             return block(self._texts("hook.paused", by=held.paused_by))
         if self._hooks.continues_after_limit(event):
@@ -582,12 +588,13 @@ class Attachment:
         main = self._main_path(event)
         tool, arguments = text_of(event, "tool_name"), dump(event.get("tool_input"))
         if session is not None:
-            held = await run_in_thread(self._inbox.controls, session, main)
+            held = await run_in_thread(self._inbox.controls, main)
             if held.cancelled is not None:
                 return await self._stopped(session, name, held.cancelled)
         reason, decision = await self._check(session, event)
         if session is None:
-            return await self._answer_without_session(name, reason, decision, tool, deadline)
+            denied = _deny_by(name, reason, decision) if reason else None
+            return denied or await self._answer_without_session(event, name, deadline)
         if name == BEFORE:
             event = _with_id(event)
             call = OpenCall(text_of(event, "tool_use_id"), tool, arguments)
@@ -644,17 +651,18 @@ class Attachment:
         refused = CallFinished(call.id, answer.reason, True, answer.refusal, call.tool, call.arguments)
         await self.record(session, refused._replace(cwd=text_of(event, "cwd")))
 
-    async def _answer_without_session(
-        self, name: str, reason: str, decision: PolicyDecision, tool: str, deadline: float
-    ) -> HookAnswer:
+    async def _answer_without_session(self, event: Event, name: str, deadline: float) -> HookAnswer:
         """Answer a call of a client without a session. No person can be asked about it."""
+        try:
+            if self._has_budgets(text_of(event, "tool_name")):
+                await hold_for_budgets(self.workspace, self.agent, None, deadline)
+            await wait_until_resumed(self.workspace.stops, self.agent, deadline)
+        except (AgentPaused, BudgetReached) as error:
+            return deny(name, error.message(self._language), error.code)
+        # During the wait, the rules may have changed.
+        reason, decision = await self._check(None, event)
         if not reason and decision.verdict == "ask":
             reason = self._texts("hook.policy", rule=decision.label)
-        if not reason and self._has_budgets(tool):
-            try:
-                await hold_for_budgets(self.workspace, self.agent, None, deadline)
-            except BudgetReached as error:
-                reason = error.message(self._language)
         return _deny_by(name, reason, decision) if reason else NOTHING
 
     async def _asked_call(self, session: ClientSession, tool: str, arguments: str) -> OpenCall:
@@ -687,7 +695,7 @@ class Attachment:
         answer: HookAnswer | None = None
         warning, has_paid, has_waited = "", False, False
         while True:
-            paused_by = await self._find_pause(session, main)
+            paused_by = await self._find_pause(main)
             if paused_by and not warning:
                 has_waited = True
                 warning = await self._wait_for_resumption(session, main, paused_by, deadline)
@@ -701,7 +709,7 @@ class Attachment:
                         await run_in_thread(self.workspace.budgets.check_stop, self.agent, session.budgeted)
                     else:
                         waiting = hold_for_budgets(self.workspace, self.agent, session, deadline)
-                        has_paid = await self._unless_stopped(session, main, waiting)
+                        has_paid = await self._unless_stopped(main, waiting)
                         has_waited = has_waited or has_paid
                 except BudgetReached as error:
                     return deny(name, error.message(self._language), error.code)
@@ -718,7 +726,7 @@ class Attachment:
                 return warn(warning) if warning else _allow_by(decision)
             rule = decision.label if decision.verdict == "ask" else ""
             asking = self._ask(session, event, call, rule, deadline)
-            answered = await self._unless_stopped(session, main, asking)
+            answered = await self._unless_stopped(main, asking)
             if answered.approved is None:
                 return answered.answer
             # The answer also satisfies a policy rule that requires an approval.
@@ -745,14 +753,14 @@ class Attachment:
         server."""
         return not tool.startswith(OWN_TOOLS) and self.workspace.config.budgets != Budgets()
 
-    async def _find_pause(self, session: ClientSession, main: str) -> str:
+    async def _find_pause(self, main: str) -> str:
         """Return the actor who has paused the session, empty if it is not paused. Raise `_Stopped`."""
-        held = await run_in_thread(self._inbox.controls, session, main)
+        held = await run_in_thread(self._inbox.controls, main)
         if held.cancelled is not None:
             raise _Stopped(held.cancelled)
         return held.paused_by
 
-    async def _unless_stopped(self, session: ClientSession, main: str, work: Awaitable[T]) -> T:
+    async def _unless_stopped(self, main: str, work: Awaitable[T]) -> T:
         """Return the result of ``work``. If a person stops the agent, cancel it and raise `_Stopped`."""
         working = asyncio.ensure_future(work)
         changed, end = self._subscribe(main)
@@ -768,7 +776,7 @@ class Attachment:
                 if working.done():
                     return working.result()
                 changed.clear()
-                await self._find_pause(session, main)
+                await self._find_pause(main)
         finally:
             end()
             working.cancel()
@@ -825,7 +833,7 @@ class Attachment:
         changed, end = self._subscribe(main)
         try:
             async with asyncio.timeout_at(deadline):
-                while (now := await run_in_thread(self._inbox.controls, session, main)).paused_by:
+                while (now := await run_in_thread(self._inbox.controls, main)).paused_by:
                     if now.cancelled is not None:
                         break
                     await changed.wait()
@@ -924,7 +932,8 @@ class Attachment:
         """Give an idle agent everything that arrives for it. If the hook can wait, do so as soon as it
         arrives."""
         if not (self._hooks.waits_when_idle and may_wait):
-            if event.get("stop_hook_active") is True:
+            held = await run_in_thread(self._inbox.controls, main)
+            if held.paused_by or event.get("stop_hook_active") is True:
                 return NOTHING
             wake = await self._find_wake(session)
             news = "" if wake.must_wait else await self._take_news(main, handover)
@@ -936,7 +945,7 @@ class Attachment:
         self._wakeable.add(main)
         try:
             while not turn.is_set():
-                held = await run_in_thread(self._inbox.controls, session, main)
+                held = await run_in_thread(self._inbox.controls, main)
                 wake = await self._find_wake(session)
                 is_quiet = bool(held.paused_by) or wake.must_wait
                 if not is_quiet and (text := await self._wake(session, wake, handover)):
@@ -998,7 +1007,7 @@ class Attachment:
         wake = await self._find_wake(session)
         if wake.must_wait or not wake.by or session.path in self._wakeable:
             return
-        if not (await run_in_thread(self._inbox.controls, session, session.path)).paused_by:
+        if not (await run_in_thread(self._inbox.controls, session.path)).paused_by:
             await self._record_hold(session, "client")
 
     async def _record_hold(self, session: ClientSession, held: str) -> None:

@@ -93,11 +93,13 @@ export const Watchroom = async ({ client, directory }) => {
     child.stderr.on("data", (piece) => { said += piece })
     child.stdin.on("error", () => {})
     child.on("error", () => { clearTimeout(timer); resolve({}) })
-    child.on("close", (status) => {
+    child.on("close", (status, signal) => {
       clearTimeout(timer)
       let answer = {}
       try { answer = JSON.parse(out) } catch {}
-      resolve(status === 2 ? { refused: said.trim() || "refused" } : answer)
+      // A hook that was killed may have waited for a person.
+      const isKilled = name === "PreToolUse" && (signal || status > 128)
+      resolve(status === 2 || isKilled ? { refused: said.trim() || "refused" } : answer)
     })
     child.stdin.end(JSON.stringify(event) + "\\n")
   })

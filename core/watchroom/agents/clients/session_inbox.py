@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from threading import Lock
 from typing import Final, NamedTuple
 
-from watchroom.agents.clients.session import ClientSession
 from watchroom.features.handoffs.rows import split_handoff
 from watchroom.features.sessions.messages import Handover
-from watchroom.features.sessions.rows import is_leave
+from watchroom.features.sessions.rows import has_prompt
 from watchroom.kernel.zones import DELIVERED
-from watchroom.model import CANCEL, PAUSE, RESUME, Row
+from watchroom.model import Row
 from watchroom.texts import Language, catalogue
 from watchroom.workspace import Workspace
 
 _MAX_NOTIFICATIONS: Final = 10
 _MAX_MESSAGE_CHARACTERS: Final = 500
+_STEPS: Final = 50
+"""Number of steps that are read together."""
 
 
 class Controls(NamedTuple):
@@ -37,48 +37,42 @@ class SessionInbox:
         self._agent = agent
         self.prompted: dict[str, int] = {}
         """The row of the newest prompt that this process has seen, by session path."""
-        self._lock = Lock()
-        self._read: dict[str, tuple[int, Controls]] = {}
-        """The newest row that was read and the controls as of this row, by session path."""
 
-    def controls(self, session: ClientSession, main: str) -> Controls:
-        """Return the controls of ``session``, which is the session at ``main`` or one of its subagents.
-        Raise `JournalError`."""
-        paused_by, cancelled = self._read_controls(main)
+    def controls(self, main: str) -> Controls:
+        """Return the controls of the session at ``main``, which are also those of its subagents. Raise
+        `JournalError`."""
+        said = self._workspace.session_zone.find_steering(main)
+        cancelled = said.cancelled
         begun = self._workspace.journal.version("session", main, 1)
-        if cancelled is not None and not self._is_cancelled(cancelled, session, main, begun):
+        if cancelled is not None and not self._is_cancelled(cancelled, main, begun):
             cancelled = None
-        return Controls(paused_by, cancelled)
-
-    def _read_controls(self, main: str) -> Controls:
-        """Return the controls of the session at ``main``. Each row is read once."""
-        with self._lock:
-            seq, (paused_by, cancelled) = self._read.get(main, (0, Controls()))
-            for record in self._workspace.session_zone.controls(main, seq):
-                seq = record.row.seq
-                if record.row.tool in (PAUSE, RESUME) and not is_leave(record.row):
-                    paused_by = record.row.actor if record.row.tool == PAUSE else ""
-                elif record.row.tool == CANCEL:
-                    cancelled, paused_by = record.row, ""
-            known = Controls(paused_by, cancelled)
-            self._read[main] = (seq, known)
-            return known
+        return Controls(said.pause.actor if said.pause is not None else "", cancelled)
 
     def forget(self, main: str) -> None:
-        """Remove the session at the path ``main`` from the cache. Its rows are read again when needed."""
-        with self._lock:
-            self._read.pop(main, None)
-            self.prompted.pop(main, None)
+        """Remove the session at the path ``main`` from the cache."""
+        self.prompted.pop(main, None)
 
-    def _is_cancelled(self, cancelled: Row, session: ClientSession, main: str, begun: Row | None) -> bool:
+    def _is_cancelled(self, cancelled: Row, main: str, begun: Row | None) -> bool:
         """Return whether the cancellation is still in effect. It ends with the next prompt."""
         if begun is not None and cancelled.seq < begun.seq:
             return False
-        prompted = self.prompted.get(main)
-        if prompted is not None:
-            return cancelled.seq > prompted
-        last = session.last
-        return cancelled.seq > last.seq or session.status == "cancelled"
+        if self.prompted.get(main, 0) < cancelled.seq and (found := self._find_prompt(main, cancelled.seq)):
+            # Another process has seen it.
+            self.prompted[main] = found
+        return self.prompted.get(main, 0) < cancelled.seq
+
+    def _find_prompt(self, main: str, after: int) -> int:
+        """Return the first step with a prompt of the session at ``main`` after row ``after``, 0 if there is
+        none."""
+        journal = self._workspace.journal
+        head = next((row for row in journal.heads("session", main, as_of=after) if row.path == main), None)
+        version = (head.version or 0) if head is not None else 0
+        while steps := journal.history("session", main, after_version=version, limit=_STEPS):
+            for step in steps:
+                if has_prompt(self._workspace.session_zone.record(step).text):
+                    return step.seq
+            version += len(steps)
+        return 0
 
     def take_news(self, main: str, handover: Handover) -> str:
         """Return a text with everything that has arrived for the agent, empty if there is nothing. Raise

@@ -32,8 +32,7 @@ from watchroom.features.sessions.runtime import (
 from watchroom.features.sessions.runtime.models import SimulatedModel
 from watchroom.features.sessions.runtime.threads import call_soon_threadsafe, run_in_thread
 from watchroom.kernel.background import EVERY_ROW
-from watchroom.kernel.journal.topics import messages_to
-from watchroom.model import CANCEL, ENDED, PAUSE, RESUME, Json, Row, SessionStatus, Zone
+from watchroom.model import ENDED, Json, Row, SessionStatus, Zone
 from watchroom.workspace import Workspace
 
 FULL_SPEED: Final = 60.0
@@ -129,8 +128,6 @@ class Player:
             messages=[UserMessage(content=play.task(name), author=self._agent.supervisor)],
             metadata={_ROUTINE: name, _NUMBER: number, _SEED: self._stage.seed},
         ) as session:
-            if (paused := self._newest_pause()) is not None:
-                await session.pause(paused)
             if number == 0:
                 await self._stage.sleep(Random(f"{self._stage.seed}:{self.id}:start").uniform(0.0, 1.5))
             return await self._run(session)
@@ -156,12 +153,6 @@ class Player:
             async with sessions.resume(self.id, head.id, agent, self._config(name)) as session:
                 await self._run(session)
         return len(heads)
-
-    def _newest_pause(self) -> Row | None:
-        """Return the row that paused the agent between two sessions, None if it is not paused."""
-        said = self._stage.workspace.journal.topic(messages_to("session", self.id))
-        newest = next((row for row in said if row.tool in (PAUSE, RESUME, CANCEL)), None)
-        return newest if newest is not None and newest.tool == PAUSE else None
 
     async def _run(self, session: Session) -> SessionStatus:
         state = await session.run()

@@ -219,13 +219,25 @@ class BudgetControl:
         Warn people once if a budget is nearly used up. If a budget is reached, open one request for all
         agents that it holds. See `check` for the parameters. Raise `JournalError`.
         """
-        uses = self.check(agent, session, steps_from)
-        if not uses:
-            return None
         texts = catalogue(self._store.registry.current().language)
-        for use in uses:
-            self._warn(use, texts)
-        return self._ask(uses[0], agent, session, texts) if uses[0].is_reached else None
+        while uses := self.check(agent, session, steps_from):
+            for use in uses:
+                self._warn(use, texts)
+            if not uses[0].is_reached:
+                return None
+            asked = self._ask(uses[0], agent, session, texts)
+            if self._is_in_force(asked):
+                return asked
+            # Whoever changed the budget may have looked for the request before it was there.
+            self._requests.withdraw(_path_of(asked))
+        return None
+
+    def _is_in_force(self, asked: Request) -> bool:
+        """Whether the budget that ``asked`` is about still has its amount."""
+        use = find_budget_use(asked, _path_of(asked))
+        if use is None:
+            return True
+        return use.budget in self._store.registry.current().budgets.of(use.budget.scope, use.budget.name)
 
     def _warn(self, use: BudgetUse, texts: Catalogue) -> None:
         """Record that a budget is nearly used up, once for each amount."""
@@ -326,7 +338,7 @@ class BudgetControl:
     def check_raise(self, request: Request) -> BudgetUse:
         """Return the budget that ``request`` offers to raise. Raise `InvalidAnswer` if Watchroom did not make
         the request, or if it claims more than the used amount."""
-        path = str((budget_asked(request) or {}).get("request"))
+        path = _path_of(request)
         row = self._store.journal.version(REQUESTS, path, 1)
         asked = self._read_asked(row) if row is not None else None
         if asked is None or asked.request != request:
@@ -389,6 +401,11 @@ class BudgetControl:
             return config._replace(budgets=config.budgets.with_budget(scope, name, measure, most))
 
         return self._settings.change(call.with_tool(SET_BUDGET), change, detail)
+
+
+def _path_of(asked: Request) -> str:
+    """Return the path of ``asked``, a request about a budget."""
+    return str((budget_asked(asked) or {}).get("request"))
 
 
 def _is_true(asked: BudgetUse, used: float) -> bool:

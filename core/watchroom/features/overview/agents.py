@@ -9,22 +9,22 @@ from typing import ClassVar, Final, Literal, NamedTuple, TypeAlias, get_args
 from watchroom.features.checks.view import CheckView, apply_check, lose_check
 from watchroom.features.config.rows import Agent
 from watchroom.features.handoffs.rows import hand_over_of
-from watchroom.features.people.rules import effect_of
+from watchroom.features.people.rules import STOPPED_PATH, effect_of
 from watchroom.features.sessions.rows import (
-    ATTACHMENT,
     ClientCall,
     Parking,
     is_leave,
     is_unsupervised,
     parking_of,
 )
+from watchroom.features.sessions.rules import stop_of_all_after
 from watchroom.features.sessions.view import RequestView, SessionView
 from watchroom.features.trees.rows import REPO, Tree
 from watchroom.features.trees.view import find_home, is_linked
 from watchroom.kernel.rules.activity import count_activity
 from watchroom.kernel.rules.conflicts import ConflictView
 from watchroom.kernel.rules.details import get_count
-from watchroom.model import ENDED, PAUSE, Row, outcome_of
+from watchroom.model import ENDED, PAUSE, RESUME, Row, outcome_of
 
 Status: TypeAlias = Literal[
     "waiting", "error", "lost", "unsupervised", "parked", "paused", "running", "idle", "done"
@@ -87,6 +87,10 @@ class AgentView(NamedTuple):
     """Whether the agent, its parent or its task was ended."""
     is_pause_requested: bool = False
     """Whether a pause of the agent was requested after its last resume."""
+    is_pause_of_session: bool = False
+    """Whether that pause is only for its newest session."""
+    is_stopped_with_all: bool = False
+    """Whether a person paused everybody after its last resume."""
     check: CheckView | None = None
     """The newest check of its work, None if there was none."""
     leave: int = 0
@@ -119,7 +123,9 @@ class AgentView(NamedTuple):
     @property
     def is_paused(self) -> bool:
         """Whether its session is paused, or pauses at its next step or prompt."""
-        return self.session is not None and (self.session.status == "paused" or self.is_pause_requested)
+        if self.session is None:
+            return False
+        return self.session.status == "paused" or self.is_pause_requested or self.is_stopped_with_all
 
     @property
     def is_resumable(self) -> bool:
@@ -236,10 +242,18 @@ class AgentProjection:
 
     def __init__(self) -> None:
         self._agents: dict[str, AgentView] = {}
+        self._stop_of_all = 0
+        """The row with which a person paused everybody, 0 for none."""
+
+    @property
+    def is_everybody_stopped(self) -> bool:
+        """Whether a person paused everybody, also agents that begin later."""
+        return self._stop_of_all > 0
 
     def register(self, agents: Iterable[Agent]) -> None:
         """Replace the registered agents by ``agents``."""
-        self._agents = {agent.id: _register(self._agents.get(agent.id), agent) for agent in agents}
+        unknown = AgentView(Agent(""), is_stopped_with_all=self.is_everybody_stopped)
+        self._agents = {agent.id: _register(self._agents.get(agent.id, unknown), agent) for agent in agents}
 
     def apply(self, row: Row, *, is_reading: bool) -> None:
         """Apply ``row``, an operation. ``is_reading``: it is a read, which changed nothing."""
@@ -275,7 +289,10 @@ class AgentProjection:
                 self._agents[agent] = view._replace(request=asked)
 
     def apply_control(self, row: Row) -> None:
-        """Apply ``row``, which takes effect, if it pauses or resumes an agent."""
+        """Apply ``row``, which takes effect, if it pauses or resumes agents."""
+        if row.zone == "workspace" and row.path == STOPPED_PATH:
+            self._apply_stop(row)
+            return
         agent = row.path.partition("/")[0]
         view, effect = self._agents.get(agent), effect_of(row)
         if view is None or effect not in ("pause", "resume"):
@@ -284,7 +301,20 @@ class AgentProjection:
             if is_leave(row):
                 self._agents[agent] = view._replace(leave=row.seq if view.parking is not None else 0)
             else:
-                self._agents[agent] = view._replace(is_pause_requested=row.tool == PAUSE, leave=0)
+                self._agents[agent] = view._replace(
+                    is_pause_requested=row.tool == PAUSE,
+                    is_pause_of_session=row.path != agent,
+                    is_stopped_with_all=view.is_stopped_with_all and row.tool != RESUME,
+                    leave=0,
+                )
+
+    def _apply_stop(self, row: Row) -> None:
+        before, self._stop_of_all = self._stop_of_all, stop_of_all_after(self._stop_of_all, row)
+        if before != self._stop_of_all:
+            stopped = self.is_everybody_stopped
+            self._agents = {
+                agent: view._replace(is_stopped_with_all=stopped) for agent, view in self._agents.items()
+            }
 
     def apply_check(self, row: Row) -> None:
         """Apply ``row``, a note about a check of an agent's work."""
@@ -311,9 +341,8 @@ class AgentProjection:
         view = self._agents.get(row.actor)
         if view is None:
             return
-        if row.version == 1 and row.detail.get(ATTACHMENT) != "attached":
-            # Only clients that a person started obey a pause from before their session.
-            view = view._replace(is_pause_requested=False)
+        if row.version == 1 and view.is_pause_of_session:
+            view = view._replace(is_pause_requested=False, is_pause_of_session=False)
         is_new_step = row.version is not None
         is_same = not is_new_step and view.session is not None and view.session.presence == session.presence
         parking = parking_of(session.last)
@@ -344,9 +373,7 @@ class AgentProjection:
         return tuple(self._agents.values())
 
 
-def _register(known: AgentView | None, agent: Agent) -> AgentView:
+def _register(known: AgentView, agent: Agent) -> AgentView:
     """Return the view of ``agent`` with its current registration. An ended agent starts again with a new
     task."""
-    if known is None:
-        return AgentView(agent)
     return known._replace(agent=agent, is_ended=known.is_ended and known.agent.task == agent.task)

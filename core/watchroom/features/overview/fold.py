@@ -65,7 +65,7 @@ from watchroom.model import (
 RECENT: Final = 400
 """The number of newest rows in the model."""
 
-FORMAT: Final = 16
+FORMAT: Final = 17
 """The format of `Fold.dump`. Increase it when a projection keeps other data, or when rows get another
 meaning. Older snapshots are then written again."""
 _READ_BY_COLUMNS: Final[frozenset[Zone]] = frozenset(
@@ -424,6 +424,7 @@ class Fold:
             budgets=self._budgets.current(),
             leases=self._boards.leases(),
             stopped=self._stopped,
+            is_everybody_stopped=self._agents.is_everybody_stopped,
             tasks=self._tasks.tasks(),
             messages=self._tasks.messages(),
             commands=self._tasks.commands(),

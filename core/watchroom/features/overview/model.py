@@ -196,6 +196,8 @@ class Model(NamedTuple):
     stopped: Mapping[str, int] = MappingProxyType({})
     """The agents that a person paused together and that nobody has resumed, each with the row of the
     pause."""
+    is_everybody_stopped: bool = False
+    """Whether a person paused everybody, also agents that begin later."""
     timeline: TimelineView = TimelineView()
     """The amount of activity since the first row, and the times of notable events."""
     people: People = People()

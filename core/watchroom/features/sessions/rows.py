@@ -59,6 +59,13 @@ def encode_record(
     return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
 
 
+def has_prompt(content: str) -> bool:
+    """Whether the step with this ``content`` begins with a prompt."""
+    record = parse_detail(content)
+    messages = [each for each in get_list(record, "messages") if isinstance(each, Mapping)]
+    return any(each.get("role") == "user" for each in messages)
+
+
 def format_step_detail(
     step: StepDetail, *, last_processed: int | None = None, waiting: Sequence[int] = ()
 ) -> dict[str, Json]:

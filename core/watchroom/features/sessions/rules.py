@@ -41,6 +41,19 @@ def stopped_after(stopped: Mapping[str, int], row: Row) -> Mapping[str, int]:
     return stopped
 
 
+EVERYBODY: Final = "everybody"
+"""A flag in the detail of a stop: it also holds for agents that begin later."""
+
+
+def stop_of_all_after(stop: int, row: Row) -> int:
+    """Return the row that stops all agents after the valid row ``row``, 0 for none. ``stop``: the row before
+    it."""
+    effect = effect_of(row)
+    if effect == "stop" and row.detail.get(EVERYBODY) is True:
+        return row.seq
+    return 0 if effect == "release" else stop
+
+
 _TASK: Final = "task "
 
 

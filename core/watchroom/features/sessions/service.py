@@ -8,6 +8,7 @@ an agent by notes on its id or on the path of one of its sessions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from threading import Lock
 from typing import Final, NamedTuple
 
 from watchroom import validation
@@ -22,7 +23,7 @@ from watchroom.errors import (
 from watchroom.features.budgets.rows import is_subagent_step
 from watchroom.features.config.store import Store
 from watchroom.features.people.decisions import WRONG_FORM, takes_effect
-from watchroom.features.people.rules import effect_of
+from watchroom.features.people.rules import STOPPED_PATH, effect_of
 from watchroom.features.people.service import PeopleRegistry
 from watchroom.features.policy.service import WorkspacePolicy
 from watchroom.features.sessions.rows import (
@@ -35,13 +36,16 @@ from watchroom.features.sessions.rows import (
     parking_of,
     presence_of,
 )
+from watchroom.features.sessions.rules import stop_of_all_after
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal.topics import messages_to, steps_of
 from watchroom.kernel.rules.details import get_int, get_text
 from watchroom.model import (
+    CANCEL,
     CONTINUE,
     LOST,
     MESSAGE,
+    PAUSE,
     PRESENCE,
     RESUME,
     SPAWN,
@@ -67,6 +71,9 @@ _STANDS_AT: Final = "version"
 OF_STOP: Final = "of_stop"
 """A key in the detail of a pause: it is part of a stop of several agents, which is recorded after it."""
 _LONGEST_LINE: Final = 200
+STEERING: Final = (PAUSE, RESUME, CANCEL)
+_MAX_TOPICS: Final = 3000
+"""Maximum number of topics whose newest instructions are kept. Other topics are read again when needed."""
 
 
 class SessionRecord(NamedTuple):
@@ -89,6 +96,19 @@ class SessionPlace(NamedTuple):
     is_open: bool
 
 
+class Steering(NamedTuple):
+    """The instructions for an agent or a session.
+
+    - ``pause``: the row that pauses it, None if it is not paused.
+    - ``newest``: the newest row that pauses, resumes or cancels it. A stop of all agents is left out.
+    - ``cancelled``: the newest row that cancels it.
+    """
+
+    pause: Row | None
+    newest: Row | None
+    cancelled: Row | None
+
+
 class SessionRecords:
     """The rows of agents' sessions. Usable from any thread.
 
@@ -100,6 +120,11 @@ class SessionRecords:
         self._store = store
         self._people = people
         self.policy = policy
+        self._lock = Lock()
+        self._steered: dict[str, tuple[int, Mapping[str, Row]]] = {}
+        """By topic: the newest row that was read, and the newest instruction of each tool."""
+        self._stop_of_all: tuple[int, Row | None] = (0, None)
+        """The newest version of the list of stopped agents, and the stop of all agents as of that version."""
 
     def now(self) -> int:
         """Return the time of the journal's clock, in nanoseconds since the epoch."""
@@ -355,12 +380,58 @@ class SessionRecords:
     def controls(self, path: str, after: int) -> list[SessionRecord]:
         """Return the messages and instructions to the session at ``path`` after row ``after`` that take
         effect, oldest first. An unsigned message is included, marked as unverified."""
-        agent, _ = split_session(path)
         journal = self._store.journal
         last = journal.last_seq()
-        topics = (messages_to(ZONE, path), messages_to(ZONE, agent), messages_to(_AGENTS, agent))
-        rows = (row for topic in topics for row in journal.topic(topic, after=after, until=last))
+        rows = (row for topic in _topics_of(path) for row in journal.topic(topic, after=after, until=last))
         return [self.record(row) for row in sorted(rows, key=lambda row: row.seq) if self.counts(row)]
+
+    def find_steering(self, path: str) -> Steering:
+        """Return the instructions in force for the agent or the session at ``path``.
+
+        A pause of an agent holds for each of its sessions, also for later sessions. It ends when a person
+        resumes or cancels the agent. A stop of all agents holds for later agents too, until a person releases
+        them or resumes the agent. Raise `JournalError`.
+        """
+        last = self._store.journal.last_seq()
+        newest: dict[str, Row] = {}
+        for topic in _topics_of(path):
+            for tool, row in self._read_steering(topic, last).items():
+                if tool not in newest or newest[tool].seq < row.seq:
+                    newest[tool] = row
+        said = max(newest.values(), key=lambda row: row.seq, default=None)
+        stop, resumed = self.find_stop_of_all(), newest.get(RESUME)
+        if stop is None or (resumed is not None and resumed.seq > stop.seq):
+            stop = said if said is not None and said.tool == PAUSE else None
+        return Steering(stop, said, newest.get(CANCEL))
+
+    def _read_steering(self, topic: str, last: int) -> Mapping[str, Row]:
+        """Return the newest instruction of each tool in ``topic`` up to row ``last``. Each row is read
+        once."""
+        read, known = self._steered.get(topic, (0, {}))
+        said = self._store.journal.topic(topic, after=read, until=last)
+        new = {row.tool: row for row in reversed(said) if is_steering(row) and self.counts(row)}
+        newest = {**known, **new}
+        with self._lock:
+            self._steered[topic] = (max(read, last), newest)
+            if len(self._steered) > _MAX_TOPICS:
+                del self._steered[next(iter(self._steered))]
+        return newest
+
+    def find_stop_of_all(self) -> Row | None:
+        """Return the row that stops all agents, also agents that begin later; None if there is none, or if a
+        person has released them. Raise `JournalError`."""
+        head = self._store.journal.head("workspace", STOPPED_PATH)
+        if head is None:
+            return None
+        read, stop = self._stop_of_all
+        if read != head.seq:
+            number, versions = 0, {}
+            for row in self._store.journal.history("workspace", STOPPED_PATH):
+                if self.counts(row):
+                    number, versions[row.seq] = stop_of_all_after(number, row), row
+            stop = versions.get(number)
+            self._stop_of_all = (head.seq, stop)
+        return stop
 
     def counts(self, row: Row) -> bool:
         """Whether the message or instruction ``row`` takes effect. In a closed workspace, resuming needs a
@@ -403,6 +474,17 @@ class SessionRecords:
             texts = catalogue(self._store.registry.current().language)
             text = texts("session.unverified", actor=row.actor, text=text)
         return SessionRecord(row, text, is_verified)
+
+
+def is_steering(row: Row) -> bool:
+    """Whether ``row`` pauses, resumes or cancels an agent now. A leave for a later resume ends no pause."""
+    return row.tool in STEERING and not is_leave(row)
+
+
+def _topics_of(path: str) -> set[str]:
+    """Return the topics of the messages and instructions to the agent or session at ``path``."""
+    agent, _ = split_session(path)
+    return {messages_to(ZONE, path), messages_to(ZONE, agent), messages_to(_AGENTS, agent)}
 
 
 def session_path(agent: str, session: str) -> str:

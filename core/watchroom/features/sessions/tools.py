@@ -55,6 +55,7 @@ def cancel_agent(context: ToolContext, params: CancelAgentParams) -> SessionResu
 
 class StopAgentsParams(ParamsModel):
     agents: Annotated[list[Name], Field(min_length=1, max_length=1000)]
+    everybody: bool | None = None
 
 
 class StopAgentsResult(ResultModel):
@@ -66,9 +67,10 @@ class StopAgentsResult(ResultModel):
 
 @tool("stop_agents")
 def stop_agents(context: ToolContext, params: StopAgentsParams) -> StopAgentsResult:
-    """Pause the agents in ``params`` and record them as stopped. If none can be paused, raise the errors of
-    `pause_agent`."""
-    told, refused = context.zones.stops.stop(context.call, dict.fromkeys(params.agents))
+    """Pause the agents in ``params`` and record them as stopped, with ``everybody`` also agents that begin
+    later. If none can be paused, raise the errors of `pause_agent`."""
+    agents = dict.fromkeys(params.agents)
+    told, refused = context.zones.stops.stop(context.call, agents, everybody=params.everybody is True)
     if refused and not told:
         raise next(iter(refused.values()))
     why = {agent: str(error) for agent, error in refused.items()}

@@ -120,6 +120,9 @@ class Session:
         self.first_row = 0
         """The first row of the session. Instructions to the agent before this row are not for this
         session."""
+        self._paused_at = 0
+        """The row of the pause that the session obeyed before the row was delivered. Earlier instructions to
+        resume do not end it."""
         self._end_row: Row | None = None
         self._answers_at_end = 0
         self.on_waiting: Callable[[], None] | None = None
@@ -152,6 +155,7 @@ class Session:
         ``stay``: when the session is done, wait for further messages. Waits for people have no timeout. Raise
         `SessionTaken` if another process took the session over.
         """
+        await self._obey_earlier_pause()
         while True:
             await self._process_controls()
             status = self._state.status
@@ -243,10 +247,6 @@ class Session:
         kept = await self._in_pool(self._approvals.keep_confirmed, self._state)
         if kept != self._state:
             await self._commit_transition(StepResult(events=(), new_state=kept, instruction=CONTINUE))
-
-    async def pause(self, row: Row) -> None:
-        """Pause the session before it runs, because ``row`` paused its agent. Raise `SessionTaken`."""
-        await self._commit_step(transitions.pause(self._state, row.actor), row)
 
     async def retry(self) -> None:
         """Continue after an error, on behalf of the person who resumed the session or wrote to it since.
@@ -393,6 +393,8 @@ class Session:
         elif is_leave(row):
             # `_wait_for_reset` reads it from the journal, because another process may have received it.
             return
+        elif row.tool == RESUME and row.seq < self._paused_at:
+            return
         elif row.tool == RESUME and self._state.status in ("paused", "parked", "error"):
             await self._commit_transition(transitions.resume(self._state, row.actor), row)
         elif row.tool == CANCEL and self._state.status != "cancelled":
@@ -400,15 +402,27 @@ class Session:
         elif row.tool in (ANSWER, WITHDRAW) and self._state.asked is not None:
             await self._apply_answer()
 
+    async def _obey_earlier_pause(self) -> None:
+        """Pause the session if its agent was paused before it began, or while it had ended."""
+        if self._state.status in (*ENDED, "paused"):
+            return
+        row = (await self._in_pool(self._zone.find_steering, self.path)).pause
+        if row is not None:
+            self._paused_at = row.seq
+            await self._commit_transition(transitions.pause(self._state, row.actor), row)
+
     async def _add_message(self, control: SessionRecord) -> None:
         step = transitions.add_message(
             self._state, control.text, control.row.actor, is_verified=control.is_verified
         )
+        had_ended = self._state.status in ENDED
         try:
             await self._commit_transition(step, control.row)
         except JournalError:
             self._messages.appendleft(control)
             raise
+        if had_ended:
+            await self._obey_earlier_pause()
 
     async def _cancel(self, row: Row, reason: str) -> None:
         if self._state.asked is not None and self._is_own_request():

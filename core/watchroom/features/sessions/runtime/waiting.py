@@ -96,12 +96,15 @@ async def wait_until_resumed(stops: StoppedAgents, agent: str, deadline: float) 
         return
     try:
         async with asyncio.timeout_at(deadline):
-            while await run_in_thread(stops.is_paused, agent):  # noqa: ASYNC110
+            was_open = await run_in_thread(stops.is_open, agent)
+            while await run_in_thread(stops.is_paused, agent):
+                if was_open and not await run_in_thread(stops.is_open, agent):
+                    break
                 # The step in which a session obeys a resume is delivered to no address.
                 await asyncio.sleep(CLOCK_SECONDS)
     except TimeoutError:
         raise AgentPaused(agent=agent) from None
-    if not await run_in_thread(stops.is_active, agent):
+    if was_open and not await run_in_thread(stops.is_active, agent):
         raise AgentPaused(agent=agent)
 
 
