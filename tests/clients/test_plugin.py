@@ -244,8 +244,9 @@ def test_any_name_of_a_folder_is_only_a_name(
     repository.commit(a__txt="one\n")
     Workspace.open(repository.root).close()
     shell = Shell(tmp_path, repository.folder)
-    for event in ("SessionStart", "PreToolUse"):
-        assert shell.hook(client, event, tool_name="Read") is None
+    assert shell.hook(client, "SessionStart") is None
+    with running_service():
+        assert shell.hook(client, "PreToolUse", tool_name="Read") is None
     calls = shell.called.read_text()
     assert str(repository.root) in calls
     assert not [*tmp_path.rglob("made")]
