@@ -50,7 +50,7 @@ class Need(NamedTuple):
     deadline: int | None = None
     """The deadline for an action, in nanoseconds since the epoch; None if there is none."""
     work: OpenWork = OpenWork()
-    """The unfinished work of a lost process."""
+    """The unfinished work of a lost process. For a parked agent without a process, the agent."""
     command: str = ""
     """The command that a parked agent's process recorded, if the process has died."""
     paths: int = 1
@@ -93,8 +93,12 @@ class Need(NamedTuple):
 
     @property
     def answers(self) -> tuple[NeedAnswer, ...]:
-        """The possible answers of a person, the usual answer first."""
-        return need_answers(self.kind, self.row)
+        """The possible answers of a person, the usual answer first. Without a process, a parked agent is
+        resumed only by a command."""
+        answers = need_answers(self.kind, self.row)
+        if self.kind != "parked" or not self.work.agents:
+            return answers
+        return tuple(each for each in answers if each not in ("leave", "resume"))
 
     @property
     def is_acknowledgeable(self) -> bool:
