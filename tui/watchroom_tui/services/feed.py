@@ -21,6 +21,8 @@ from watchroom.features.overview.reads import read_registration
 from watchroom.features.overview.snapshots import open_fold
 from watchroom.kernel.journal import Changes, Journal
 
+from watchroom_tui.context import Outage, OutageCause
+
 FRAME_SECONDS: Final = 0.05
 """Minimum number of seconds between two models while new rows arrive: 20 models per second."""
 
@@ -45,20 +47,18 @@ class ModelChanged(Message):
 
 
 class OutageChanged(Message):
-    """Start or end of an outage of the journal's server. ``since``: the start in nanoseconds since the epoch,
-    None at the end."""
+    """Start or end of an outage. ``outage``: None at the end."""
 
-    def __init__(self, since: int | None) -> None:
+    def __init__(self, outage: Outage | None) -> None:
         super().__init__()
-        self.since = since
+        self.outage = outage
 
 
 class Feed:
     """Thread that calls ``show`` with each new model and the fraction of the journal in the model.
 
     - ``until``: the last row to read. None: follow the journal.
-    - ``show_outage``: callback for outages of the journal's server. Its argument is the start in nanoseconds
-      since the epoch, or None at the end.
+    - ``show_outage``: callback for outages. Its argument is None at the end.
     - ``folder``: the folder of the workspace, for displayed commands.
     """
 
@@ -68,7 +68,7 @@ class Feed:
         show: Callable[[Model, float], object],
         *,
         until: int | None = None,
-        show_outage: Callable[[int | None], object] = lambda _: None,
+        show_outage: Callable[[Outage | None], object] = lambda _: None,
         folder: str = "",
     ) -> None:
         self._journal = journal
@@ -76,7 +76,7 @@ class Feed:
         self._show = show
         self._until = until
         self._show_outage = show_outage
-        self._is_out = False
+        self._outage: Outage | None = None
         self._fold = Fold(journal.content, journal.row)
         self._absent: frozenset[tuple[str, str, bool]] = frozenset()
         self._changes: Changes | None = None
@@ -132,16 +132,22 @@ class Feed:
                 return
             except JournalUnreachable:
                 # Rows that were read stay on the screen. The next attempt continues after them.
-                self._note_outage(True)
+                self._start_outage("server")
                 self._stopping.wait(_RETRY_SECONDS)
             except Exception:  # noqa: BLE001  # the fold continues after the row at which it failed
                 _log.exception("the journal could not be followed at row %d", self._fold.seq)
+                self._start_outage("journal")
                 self._stopping.wait(_RETRY_SECONDS)
 
-    def _note_outage(self, is_out: bool) -> None:
-        if is_out != self._is_out:
-            self._is_out = is_out
-            self._show_outage(time.time_ns() if is_out else None)
+    def _start_outage(self, of: OutageCause) -> None:
+        if self._outage is None:
+            self._outage = Outage(time.time_ns(), of)
+            self._show_outage(self._outage)
+
+    def _end_outage(self) -> None:
+        if self._outage is not None:
+            self._outage = None
+            self._show_outage(None)
 
     def _follow(self) -> None:
         if self._changes is None and self.is_live:
@@ -151,7 +157,7 @@ class Feed:
         while self._changes is not None and not self._stopping.is_set():
             self._read_clock()
             is_new = self._read_new_rows() or self._has_absence_changed()
-            self._note_outage(False)
+            self._end_outage()
             if is_new:
                 self._show_now()
                 self._stopping.wait(FRAME_SECONDS)
@@ -163,7 +169,7 @@ class Feed:
         return absent_work(with_presences(self._fold.model(), self._journal.presence.all)) != self._absent
 
     def _show_now(self) -> None:
-        self._note_outage(False)
+        self._end_outage()
         model = self._fold.model()
         if self.is_live:
             model = with_presences(model, self._journal.presence.all, self._folder)
