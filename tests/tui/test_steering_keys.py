@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from platform import node
 from typing import Final, NamedTuple
 
 import pytest
@@ -19,8 +22,9 @@ from watchroom.agents.clients.events import (
     TurnLimited,
 )
 from watchroom.agents.clients.session import ClientSession
+from watchroom.features.sessions.client_process import BOOT, MACHINE, NAMESPACE, PID, STARTED
 from watchroom.features.sessions.limits import RateLimit
-from watchroom.model import CANCEL, MESSAGE, PAUSE, PRESENCE, RESUME, SessionStatus, Write
+from watchroom.model import CANCEL, MESSAGE, PAUSE, PRESENCE, RESUME, Json, SessionStatus, Write
 from watchroom.texts import LANGUAGES, Language, catalogue
 from watchroom_tui.widgets.frame import Footer
 
@@ -42,13 +46,26 @@ def limit(workspace: Workspace, *, is_known: bool = True) -> TurnLimited:
     return TurnLimited(RateLimit(resets, "limit reached"))
 
 
-def record_step(workspace: Workspace, lease: str, status: SessionStatus) -> None:
-    """Record a session of alice in the process with ``lease``."""
-    detail: dict[str, object] = {"status": status, PRESENCE: lease}
+def record_step(workspace: Workspace, lease: str, status: SessionStatus, **about: Json) -> None:
+    """Record a session of alice in the process with ``lease``. ``about``: what the row says about its
+    client."""
+    detail: dict[str, Json] = {"status": status, PRESENCE: lease, **about}
     if status == "parked":
         detail["parked"] = {"since": 1, "resets": workspace.journal.now() + HOUR, "text": "limit reached"}
-    step = Write("alice", "begin_session", "session", "alice/1", "{}", expected=0, detail=detail)  # type: ignore[arg-type]  # JSON
+    step = Write("alice", "begin_session", "session", "alice/1", "{}", expected=0, detail=detail)
     workspace.journal.append([step])
+
+
+def read_running(workspace: Workspace, pid: int) -> dict[str, Json]:
+    """Return how rows record the process ``pid``."""
+    platform = workspace.platform
+    return {
+        PID: pid,
+        STARTED: platform.process_start(pid),
+        MACHINE: node(),
+        BOOT: platform.boot_id(),
+        NAMESPACE: platform.process_scope(pid).namespace,
+    }
 
 
 def run_elsewhere(status: SessionStatus, *, is_killed: bool) -> Callable[[Workspace], None]:
@@ -193,3 +210,29 @@ async def acts(user: User, workspace: Workspace, key: str, before: int) -> None:
     await user.until(
         lambda: any(row.tool in tools for row in workspace.journal.rows(before)), f"the instruction of {key}"
     )
+
+
+@pytest.fixture
+def client() -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        yield process
+
+
+@pytest.mark.parametrize(("status", "mark"), [("parked", "⧖"), ("running", "●")])
+async def test_a_killed_attached_client_is_started_again_by_a_person(
+    workspace: Workspace, client: subprocess.Popen[bytes], status: SessionStatus, mark: str
+) -> None:
+    """No command takes over the session of such a client."""
+    hook = OtherProcess(workspace.root)
+    about = {"client": "claude", "attachment": "attached", "cwd": "/work"}
+    record_step(workspace, hook.lease, status, **read_running(workspace, client.pid), **about)
+    hook.end()
+    async with dashboard(workspace, size=WIDE) as user:
+        await user.sees(f"{mark} alice")
+        client.kill()
+        client.wait()
+        await user.sees("◌ alice", "; start claude again")
+        assert not user.shows("watchroom resume")
+        await user.goes_to("2", "agents")
+        await user.press("p")
+        await user.is_told("It continues when resumed by starting claude again in /work.")

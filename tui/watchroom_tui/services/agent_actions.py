@@ -183,10 +183,16 @@ class AgentActions:
         return not reason
 
     def _reader_text(self, key: str, agent: str) -> str:
-        """Return the text ``key`` about ``agent``, which has no process, with the command that resumes it."""
-        resume = self._app.model.message_reader(agent).hint
-        texts = self._app.texts
-        how = texts("session.resume_with", resume=sanitize(resume)) if resume else texts("session.resume")
+        """Return the text ``key`` about ``agent``, which has no process, with the way to resume it."""
+        resume, view = self._app.model.message_reader(agent).hint, self._app.model.agent(agent)
+        texts, session = self._app.texts, view.session if view is not None else None
+        if session is not None and session.attached_client:
+            client, folder = sanitize(session.attached_client), sanitize(session.folder)
+            how = texts("session.resume_client", client=client, folder=folder)
+        elif resume:
+            how = texts("session.resume_with", resume=sanitize(resume))
+        else:
+            how = texts("session.resume")
         return texts(key, agent=sanitize(agent), resume=how)
 
     def _reading_text(self, agent: str) -> str:

@@ -53,6 +53,9 @@ class Need(NamedTuple):
     """The unfinished work of a lost process. For a parked agent without a process, the agent."""
     command: str = ""
     """The command that a parked agent's process recorded, if the process has died."""
+    client: str = ""
+    """The client that a person starts again to continue the work of an ended process, empty if a command
+    continues it."""
     paths: int = 1
     """The number of files. External edits that were found together are one need, and ``row`` is the first
     edit."""
@@ -81,7 +84,7 @@ class Need(NamedTuple):
         The process only recorded the command's form. If it recorded none, the command takes over an agent's
         session or a task.
         """
-        if not self.work.agents and self.kind != "lost":
+        if self.client or (not self.work.agents and self.kind != "lost"):
             return ResumeCommand()
         recorded = self.command if self.kind == "parked" else self.row.message
         return find_resume_command(recorded, self.work.agents, self.work.tasks, self.folder)

@@ -32,9 +32,9 @@ def with_presences(model: Model, presences: Callable[[], Sequence[Presence]], fo
     leases = {each.id: each for each in presences()} if named else {}
     if not all(lease in leases and leases[lease].is_alive for lease in named):
         model = _Marking(model, leases).model()
-    if not folder or not any(need.kind == "lost" for need in model.needs):
+    if not folder or not any(need.work != OpenWork() for need in model.needs):
         return model
-    needs = (need._replace(folder=folder) if need.kind == "lost" else need for need in model.needs)
+    needs = (need._replace(folder=folder) if need.work != OpenWork() else need for need in model.needs)
     return model._replace(needs=tuple(needs))
 
 
@@ -77,7 +77,7 @@ class _Marking:
             tasks=tasks,
             commands=tuple(map(self._mark_command, model.commands)),
             needs=order_needs(
-                _mark_parked(need, agents)
+                _mark_client(_mark_parked(need, agents), agents)
                 for need in needs
                 if not any(covers(other, need) for other in needs)
             ),
@@ -162,6 +162,17 @@ def _mark_parked(need: Need, agents: Iterable[AgentView]) -> Need:
     if need.kind != "parked" or all(view.is_present for view in agents if view.agent.id == need.key):
         return need
     return need._replace(work=OpenWork((need.key,)))
+
+
+def _mark_client(need: Need, agents: Iterable[AgentView]) -> Need:
+    """Return ``need``. If one attached client ran all of its agents, it names the client, because no command
+    takes over the sessions of such a client."""
+    clients = {
+        view.session.attached_client if view.session is not None else ""
+        for view in agents
+        if view.agent.id in need.work.agents
+    }
+    return need._replace(client=clients.pop()) if len(clients) == 1 else need
 
 
 def _share_agents(needs: Sequence[Need], agents: Sequence[AgentView]) -> list[Need]:

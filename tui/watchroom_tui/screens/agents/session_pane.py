@@ -187,4 +187,4 @@ class SessionPane:
         if not agent.is_lost:
             return ""
         resume = self._app.model.message_reader(agent.agent.id).hint
-        return labels.lost_text(agent.last_heard, resume, self._app.texts)
+        return labels.lost_agent_text(agent, resume, self._app.texts)
