@@ -1,17 +1,19 @@
-"""A journal whose rows cannot be read: the header says so, and the dashboard continues."""
+"""A journal that cannot be read or written: the header says so, and the dashboard continues."""
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
 
 import pytest
 from damage import journal_of
-from tui.driver import MIDDLE, dashboard
+from tui.driver import MIDDLE, User, dashboard, running
 from tui.team import write
 from watchroom import Toolbox, Workspace
 from watchroom.texts import LANGUAGES, Language
+from watchroom_tui.app import WatchroomApp
 
 pytestmark = [pytest.mark.slow(6), pytest.mark.sqlite("A server's tables belong to its owner.")]
 SAID = {"en": "journal unreadable since", "zh": "起无法读取日志"}
@@ -53,3 +55,47 @@ async def test_a_screen_that_cannot_read_does_not_end_the_dashboard(
         await user.goes_to("1", "overview")
         await user.goes_to("4", "files")
         await user.sees("v2 alice")
+
+
+@asynccontextmanager
+async def opened(workspace: Workspace, language: Language) -> AsyncIterator[User]:
+    """Run the dashboard as the command does, with the workspace's folder, until it is live."""
+    app = WatchroomApp(
+        workspace.journal,
+        place="team/",
+        language=language,
+        open_workspace=lambda: workspace,
+        root=workspace.root,
+    )
+    async with running(app, MIDDLE, paints=False) as user:
+        await user.sees(LIVE[language])
+        yield user
+
+
+@pytest.mark.parametrize(
+    ("language", "said", "calm"),
+    [("en", "disk full since", "all well"), ("zh", "起已满：无法记录", "一切正常")],
+)
+async def test_a_full_disk_is_not_all_well(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, language: Language, said: str, calm: str
+) -> None:
+    disk = os.statvfs(workspace.root)
+    full = os.statvfs_result((*disk[:3], 0, 0, *disk[5:]))
+    async with opened(workspace, language) as user:
+        await user.sees(calm)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "statvfs", lambda _: full)
+            await user.sees(said)
+            assert not user.shows(calm)
+            assert not user.shows(LIVE[language])
+        await user.sees(LIVE[language], calm)
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "folder missing since"), ("zh", "起不存在")])
+async def test_a_missing_folder_is_shown(workspace: Workspace, language: Language, said: str) -> None:
+    moved = f"{workspace.root}-moved"
+    async with opened(workspace, language) as user:
+        os.rename(workspace.root, moved)
+        await user.sees(said)
+        os.rename(moved, workspace.root)
+        await user.sees(LIVE[language])

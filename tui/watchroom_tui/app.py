@@ -171,6 +171,7 @@ class WatchroomApp(Dashboard):
             until=until,
             show_outage=lambda outage: self.post_message(OutageChanged(outage)),
             folder=own_folder(journal, root),
+            root=root,
         )
         self._timeline = Timeline(self)
         self.version = __version__

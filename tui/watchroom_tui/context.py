@@ -290,14 +290,15 @@ class ScreenInFront(Protocol):
     def go_to(self, target: Target) -> None: ...
 
 
-OutageCause: TypeAlias = Literal["server", "journal"]
+OutageCause: TypeAlias = Literal["server", "journal", "disk", "folder"]
 
 
 class Outage(NamedTuple):
-    """An outage: the journal cannot be followed.
+    """An outage: the journal cannot be read or written.
 
     - ``since``: its start in nanoseconds since the epoch.
-    - ``of``: ``server`` if the journal's server does not answer, ``journal`` if its rows cannot be read.
+    - ``of``: ``server`` if the journal's server does not answer, ``journal`` if its rows cannot be read,
+      ``disk`` if the disk is full, ``folder`` if the workspace's folder is missing.
     """
 
     since: int
@@ -330,7 +331,7 @@ class Dashboard(App[None]):
     progress: float
     """The fraction of the journal in ``model``, from 0 to 1."""
     outage: Outage | None
-    """The current outage, None if the journal can be followed."""
+    """The current outage, None if there is none."""
     polls_files: bool
     """Whether external edits are found by polling, because the system has no watches left."""
     drafts: DraftStore

@@ -7,6 +7,7 @@ loop.
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable
 from threading import Event, Thread
@@ -34,6 +35,8 @@ _LIVE_CHUNK: Final = 2000
 _PROGRESS_ROWS: Final = 10_000
 _RETRY_SECONDS: Final = 1.0
 """Seconds before the journal is read again after an error."""
+_MIN_FREE: Final = 64 * 1024
+"""Number of free bytes below which the disk counts as full."""
 _log = logging.getLogger("watchroom")
 
 
@@ -60,6 +63,7 @@ class Feed:
     - ``until``: the last row to read. None: follow the journal.
     - ``show_outage``: callback for outages. Its argument is None at the end.
     - ``folder``: the folder of the workspace, for displayed commands.
+    - ``root``: the folder whose disk must have space for the journal. None: it is not checked.
     """
 
     def __init__(
@@ -70,9 +74,11 @@ class Feed:
         until: int | None = None,
         show_outage: Callable[[Outage | None], object] = lambda _: None,
         folder: str = "",
+        root: str | None = None,
     ) -> None:
         self._journal = journal
         self._folder = folder
+        self._root = root
         self._show = show
         self._until = until
         self._show_outage = show_outage
@@ -132,22 +138,29 @@ class Feed:
                 return
             except JournalUnreachable:
                 # Rows that were read stay on the screen. The next attempt continues after them.
-                self._start_outage("server")
+                self._note_outage("server")
                 self._stopping.wait(_RETRY_SECONDS)
             except Exception:  # noqa: BLE001  # the fold continues after the row at which it failed
                 _log.exception("the journal could not be followed at row %d", self._fold.seq)
-                self._start_outage("journal")
+                self._note_outage("journal")
                 self._stopping.wait(_RETRY_SECONDS)
 
-    def _start_outage(self, of: OutageCause) -> None:
-        if self._outage is None:
-            self._outage = Outage(time.time_ns(), of)
+    def _note_outage(self, of: OutageCause | None) -> None:
+        """Publish that an outage has started, or that there is none."""
+        if of != (self._outage.of if self._outage is not None else None):
+            self._outage = Outage(time.time_ns(), of) if of is not None else None
             self._show_outage(self._outage)
 
-    def _end_outage(self) -> None:
-        if self._outage is not None:
-            self._outage = None
-            self._show_outage(None)
+    def _find_obstacle(self) -> OutageCause | None:
+        """Return why the journal cannot be written, None if it can. Shared journals are on a server."""
+        if self._root is None or not self.is_live or self._journal.is_shared:
+            return None
+        try:
+            disk = os.statvfs(self._root)
+        except OSError:
+            return "folder"
+        free = disk.f_bavail if os.geteuid() else disk.f_bfree
+        return "disk" if free * disk.f_frsize < _MIN_FREE else None
 
     def _follow(self) -> None:
         if self._changes is None and self.is_live:
@@ -157,7 +170,7 @@ class Feed:
         while self._changes is not None and not self._stopping.is_set():
             self._read_clock()
             is_new = self._read_new_rows() or self._has_absence_changed()
-            self._end_outage()
+            self._note_outage(self._find_obstacle())
             if is_new:
                 self._show_now()
                 self._stopping.wait(FRAME_SECONDS)
@@ -169,7 +182,7 @@ class Feed:
         return absent_work(with_presences(self._fold.model(), self._journal.presence.all)) != self._absent
 
     def _show_now(self) -> None:
-        self._end_outage()
+        self._note_outage(self._find_obstacle())
         model = self._fold.model()
         if self.is_live:
             model = with_presences(model, self._journal.presence.all, self._folder)

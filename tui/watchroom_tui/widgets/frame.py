@@ -87,7 +87,7 @@ class Header(LineWidget):
         - ``is_live``: whether the present is shown.
         - ``can_act``: whether the person can act.
         - ``progress``: the share of the journal that was read, from 0 to 1.
-        - ``outage``: the current outage, None if the journal can be followed.
+        - ``outage``: the current outage, None if there is none.
         - ``polls_files``: whether external edits are found by polling.
         """
         self._outage, self._polls_files = outage, polls_files
@@ -189,6 +189,8 @@ class Header(LineWidget):
         texts, now, need = texts_of(self), now_of(self), self._next
         number = len(self._needs) + self._remote_needs
         if not number or need is None:
+            if self._outage is not None:
+                return [[]]
             return [[Span(f"✓ {texts('header.calm')} ", "ok")]]
         key = "header.needs" if number > 1 else "header.need"
         count = Span(f" ⚑ {texts(key, count=number)} ", "error")
