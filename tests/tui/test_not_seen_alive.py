@@ -48,6 +48,19 @@ async def test_an_agent_of_a_killed_process_is_lost_with_its_resume_command(
         )
 
 
+async def test_an_open_message_shows_that_its_agent_was_killed(
+    workspace: Workspace, process: OtherProcess
+) -> None:
+    process.runs_session(workspace, "bob")
+    async with dashboard(workspace, size=WIDE) as user:
+        await user.goes_to("2", "agents")
+        user.list("agents").move_to("bob")
+        await user.press("m")
+        await user.until(lambda: "bob reads this before" in user.words_in("#hint"), "that it is at work")
+        process.kill()
+        await user.until(lambda: "bob is not seen alive" in user.words_in("#hint"), "that it is gone")
+
+
 async def test_many_agents_of_one_process_are_counted_instead_of_named(
     workspace: Workspace, process: OtherProcess
 ) -> None:

@@ -217,7 +217,7 @@ class AgentActions:
         key = f"message {agent}"
         draft = self._app.drafts.find(TextDraft, key) or TextDraft(key, texts("session.draft", agent=agent))
         title = texts("session.message_title", agent=sanitize(agent))
-        text = await enter_text(self._app, draft, title, self._reading_text(agent))
+        text = await enter_text(self._app, draft, title, partial(self._reading_text, agent))
         arguments: Mapping[str, Json] = {"to": agent, "payload": {"text": text}}
         done = f"{texts('session.sent')} {self._reading_text(agent)}"
         if text is not None and await self._app.carry_out(MESSAGE, arguments, done):
