@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from calls import ok, refused
+from rich.cells import cell_len
 from tui.driver import User, dashboard, seqs
+from tui.societies import begins, needs_sandbox, runs
+from tui.team import write
 from watchroom import Toolbox, Workspace
 from watchroom.kernel.journal import RowFilter
 from watchroom.model import Draft, Note
@@ -103,3 +107,24 @@ async def test_rows_arriving_during_a_page_load_lose_no_row(workspace: Workspace
         assert user.cursor("rows").path == "alice/new.md"
         await read_to_the_end(user)
         assert seqs(user.list("rows").items) == list(range(workspace.journal.last_seq(), 0, -1))
+
+
+async def test_messages_are_aligned_after_chinese_outcomes(
+    workspace: Workspace, alice: Toolbox, tmp_path: Path
+) -> None:
+    needs_sandbox(workspace)
+    begins(workspace, tmp_path / "calculator", "Build it.")
+    write(alice, "The plan", 0)
+    runs(workspace, "root", "echo printed")
+    async with dashboard(workspace, language="zh") as user:
+        await user.goes_to("8", "activity")
+        await user.sees("退出码 0", "v1")
+        lines = [line for line in user.lines() if "The plan" in line or "退出码 0" in line]
+        starts = {
+            cell_len(line[: line.index(text)])
+            for line in lines
+            for text in ("The plan", "echo printed")
+            if text in line
+        }
+        assert len(lines) == 2
+        assert len(starts) == 1

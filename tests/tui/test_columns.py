@@ -78,6 +78,11 @@ def test_a_line_of_wide_characters_is_never_wider_than_the_list(path: str, width
         ("calculator/tests/test_display.py", 24, ["calculator/tests/test_", "display.py"]),
         ("x abcdefghijklmnopqr", 12, ["x abcdefghij", "klmnopqr"]),
         ("一二三四五六", 5, ["一二", "三四", "五六"]),
+        ("结束 root？没有它任务会被取消。", 12, ["结束 root？", "没有它任务会", "被取消。"]),
+        ("一二三四。五六", 8, ["一二三", "四。五六"]),
+        ("abcdefghijklmnopqrstuvwxyz", 8, ["abcdefgh", "ijklmnop", "qrstuvwx", "yz"]),
+        ("一二三（四）", 8, ["一二三", "（四）"]),
+        ("前往 calculator 文件", 10, ["前往 ", "calculator", " 文件"]),
     ],
 )
 def test_lines_break_between_words(text: str, width: int, pieces: list[str]) -> None:

@@ -85,6 +85,17 @@ async def test_the_footer_names_what_the_keys_do(workspace: Workspace, kind: str
         assert footer(user) == expected
 
 
+ON_REQUESTS: Final = {"approval": "open", "question": "reply", "choice": "choose"}
+
+
+@pytest.mark.parametrize("kind", ON_REQUESTS)
+async def test_the_requests_screen_names_what_enter_does(workspace: Workspace, kind: str) -> None:
+    async with dashboard(workspace, size=WIDE) as user:
+        NEEDS[kind][0](workspace)
+        await user.goes_to("7", "requests")
+        await user.until(lambda: footer(user).get("enter") == ON_REQUESTS[kind], "the label")
+
+
 def shows(user: User, effect: str) -> bool:
     """Whether the dashboard shows the ``effect`` of a key: a place, a notice, or nothing left to do."""
     if effect == "answered":

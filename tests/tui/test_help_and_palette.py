@@ -6,6 +6,8 @@ import pytest
 from textual.widgets import OptionList
 from tui.driver import User, dashboard
 from watchroom import Workspace
+from watchroom.agents.clients.events import ClientInfo, PromptSubmitted
+from watchroom.agents.clients.session import ClientSession
 from watchroom.texts import Language
 from watchroom_tui.dialogs.palette import has_word
 from watchroom_tui.formatters import labels, legend
@@ -122,6 +124,8 @@ async def test_the_first_hit_is_possible_and_means_the_query(
 
 
 async def test_the_palette_changes_nothing_that_was_not_in_sight(workspace: Workspace) -> None:
+    client = ClientSession(workspace, "alice", "s-1", ClientInfo("claude", attachment="run"))
+    client.record(PromptSubmitted("Go"))
     async with dashboard(workspace) as user:
         await user.press("ctrl+p")
         await offered(user)

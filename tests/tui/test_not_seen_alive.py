@@ -2,61 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from damage import journal_of
 from tui.driver import MIDDLE, WIDE, dashboard
+from tui.other_process import OtherProcess
 from tui.societies import begins, to_tasks
 from watchroom import Workspace
-from watchroom.model import PRESENCE, Write
+from watchroom.model import Write
 from watchroom_tui.formatters.local_time import local_clock
 
 pytestmark = pytest.mark.slow(8)
-
-HOLD_A_LEASE = """
-import sys
-from watchroom.kernel.journal import open_journal
-
-journal = open_journal(sys.argv[1])
-print(journal.presence.hold("watchroom demo team"), flush=True)
-sys.stdin.read()
-journal.close()
-"""
-
-
-class OtherProcess:
-    """A process with a lease on the journal of ``root``, under which rows of others can be written."""
-
-    def __init__(self, root: Path) -> None:
-        command = [sys.executable, "-c", HOLD_A_LEASE, journal_of(root)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout is not None
-        self.lease = self.process.stdout.readline().strip()
-
-    def runs_session(self, workspace: Workspace, agent: str) -> None:
-        """Write the start of a session of ``agent`` in this process."""
-        detail = {"status": "running", PRESENCE: self.lease}
-        step = Write(agent, "begin_session", "session", f"{agent}/1", "{}", expected=0, detail=detail)
-        workspace.journal.append([step])
-
-    def runs_command(self, workspace: Workspace, agent: str, task: str) -> None:
-        """Write the start of a command of ``agent`` in this process."""
-        detail = {PRESENCE: self.lease}
-        begun = Write(agent, "run_command", "command", f"{task}/c1", "make all", "make all", 0, detail)
-        workspace.journal.append([begun])
-
-    def kill(self) -> None:
-        """Kill it before it can release its lease."""
-        self.process.kill()
-        self.process.wait()
-
-    def end(self) -> None:
-        """Let it end by itself."""
-        self.process.communicate()
 
 
 @pytest.fixture
@@ -89,6 +46,19 @@ async def test_an_agent_of_a_killed_process_is_lost_with_its_resume_command(
             ),
             "who reads it",
         )
+
+
+async def test_an_open_message_shows_that_its_agent_was_killed(
+    workspace: Workspace, process: OtherProcess
+) -> None:
+    process.runs_session(workspace, "bob")
+    async with dashboard(workspace, size=WIDE) as user:
+        await user.goes_to("2", "agents")
+        user.list("agents").move_to("bob")
+        await user.press("m")
+        await user.until(lambda: "bob reads this before" in user.words_in("#hint"), "that it is at work")
+        process.kill()
+        await user.until(lambda: "bob is not seen alive" in user.words_in("#hint"), "that it is gone")
 
 
 async def test_many_agents_of_one_process_are_counted_instead_of_named(

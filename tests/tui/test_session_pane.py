@@ -306,7 +306,7 @@ async def test_an_agent_without_a_session_hears_nothing(workspace: Workspace) ->
         await sees_agent(user, "charlie")
         await user.sees("No session yet.")
         await user.press("m")
-        await user.is_told("This agent has no session")
+        await user.is_told("charlie has no session, so it reads no messages.")
 
 
 async def test_a_past_session_is_shown_as_it_was(workspace: Workspace) -> None:

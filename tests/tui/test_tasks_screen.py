@@ -270,7 +270,7 @@ async def test_an_agent_without_a_session_hears_nothing(workspace: Workspace, ta
     async with dashboard(workspace) as user:
         await to_tasks(user)
         await user.press("m")
-        await user.is_told("This agent has no session")
+        await user.is_told("root has no session, so it reads no messages.")
 
 
 async def test_ending_an_agent_ends_those_that_it_made(workspace: Workspace, task: str) -> None:

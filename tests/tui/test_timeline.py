@@ -84,7 +84,7 @@ async def test_the_open_timeline_takes_its_keys_from_every_screen(
     async with dashboard(workspace) as user:
         await user.goes_to(*screen.split())
         await user.press("T")
-        await user.sees("[ ] mark")
+        await user.sees("[ ] event")
         assert user.lines()[-1].count("[") == 1
         await user.press("left_square_bracket")
         await at_row(user, max(seq for seq in marked if seq < rows[-1].seq))

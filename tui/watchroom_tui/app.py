@@ -15,7 +15,7 @@ from textual.notifications import Notify
 from textual.screen import Screen
 from textual.worker import WorkerFailed
 from watchroom import __version__
-from watchroom.errors import JournalDamaged, JournalUnreachable, OutcomeUnknown
+from watchroom.errors import JournalError
 from watchroom.features.overview.model import Model, Need, urgent_needs
 from watchroom.kernel.journal import Journal
 from watchroom.model import Json
@@ -27,6 +27,7 @@ from watchroom_tui.context import (
     Dashboard,
     DraftStore,
     Navigator,
+    Outage,
     Severity,
     TimelineState,
     load_screen_class,
@@ -168,14 +169,15 @@ class WatchroomApp(Dashboard):
             journal,
             lambda model, progress: self.post_message(ModelChanged(model, progress)),
             until=until,
-            show_outage=lambda since: self.post_message(OutageChanged(since)),
+            show_outage=lambda outage: self.post_message(OutageChanged(outage)),
             folder=own_folder(journal, root),
+            root=root,
         )
         self._timeline = Timeline(self)
         self.version = __version__
         self.machines: tuple[MachineView, ...] = ()
         self._machine_links = MachineLinks(self, settings.machine_list if settings else ())
-        self.outage: int | None = None
+        self.outage: Outage | None = None
         self.alert_monitor = AlertMonitor(self, alerts)
         self._alerts_at_start = alerts
         self.line_styles: dict[str, Style] = {}
@@ -357,7 +359,7 @@ class WatchroomApp(Dashboard):
         self.show_message(outcome_text(message.outcome, self.texts), severity)
 
     def on_outage_changed(self, message: OutageChanged) -> None:
-        self.outage = message.since
+        self.outage = message.outage
         self.show_model()
 
     def on_watch_mode_changed(self, message: WatchModeChanged) -> None:
@@ -367,10 +369,10 @@ class WatchroomApp(Dashboard):
         self.show_model()
 
     def _handle_exception(self, error: Exception) -> None:
-        # A read error of a screen must not end the dashboard: the server may come back, or only one entry is
-        # damaged. Textual passes all errors of workers to this method.
+        # A read error of a screen must not end the dashboard: the journal may be readable later, or only one
+        # entry is damaged. Textual passes all errors of workers to this method.
         cause = error.error if isinstance(error, WorkerFailed) else error
-        if isinstance(cause, (JournalUnreachable, OutcomeUnknown, JournalDamaged)):
+        if isinstance(cause, JournalError):
             self.show_message(cause.message(self.language), "warning")
         else:
             super()._handle_exception(error)

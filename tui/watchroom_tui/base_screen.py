@@ -267,9 +267,17 @@ class BaseScreen(WorkerScreen[None]):
         if not pressed or any(is_possible(each, self) for each in pressed):
             return False
         action = pressed[-1]
+        if reason := self.why_not(action):
+            app.show_message(reason, "warning")
+            return True
         why = why_impossible(action, app.texts, app.keymap, has_trees=bool(app.model.trees))
         app.show_message(app.texts("palette.not_now", label=action.label(app.texts), why=why))
         return True
+
+    def why_not(self, action: Action) -> str:
+        """Return a sentence that says why ``action`` is not possible at the cursor. Empty if the screen has
+        no sentence of its own."""
+        return ""
 
     @property
     def is_editing(self) -> bool:

@@ -290,6 +290,21 @@ class ScreenInFront(Protocol):
     def go_to(self, target: Target) -> None: ...
 
 
+OutageCause: TypeAlias = Literal["server", "journal", "disk", "folder"]
+
+
+class Outage(NamedTuple):
+    """An outage: the journal cannot be read or written.
+
+    - ``since``: its start in nanoseconds since the epoch.
+    - ``of``: ``server`` if the journal's server does not answer, ``journal`` if its rows cannot be read,
+      ``disk`` if the disk is full, ``folder`` if the workspace's folder is missing.
+    """
+
+    since: int
+    of: OutageCause
+
+
 class Dashboard(App[None]):
     """Interface of the app for screens, dialogs and services. The app shows one journal, live or as of an
     earlier moment. `watchroom_tui.app.WatchroomApp` implements the interface."""
@@ -315,9 +330,8 @@ class Dashboard(App[None]):
     """The other machines, in the order of the settings."""
     progress: float
     """The fraction of the journal in ``model``, from 0 to 1."""
-    outage: int | None
-    """The start of an outage of the journal's server, in nanoseconds since the epoch. None without an
-    outage."""
+    outage: Outage | None
+    """The current outage, None if there is none."""
     polls_files: bool
     """Whether external edits are found by polling, because the system has no watches left."""
     drafts: DraftStore

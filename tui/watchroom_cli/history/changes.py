@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
+from rich.cells import cell_len
 from watchroom.features.overview.snapshots import read_model
 from watchroom.features.trees.reads import AuthorChanges, ChangedFile
 from watchroom.features.trees.rows import REPO, Tree
 from watchroom.model import Json
 from watchroom.texts import Catalogue
+from watchroom_tui.formatters.columns import pad
 from watchroom_tui.formatters.tree_changes import KIND_SIGNS, authors_line
 from watchroom_tui.presentation.sanitize import sanitize
 
@@ -38,7 +40,7 @@ def run_changes(args: Namespace, texts: Catalogue) -> int:
             print(f"{sanitize(tree.branch or tree.head[:12])}  {sanitize(tree.folder)}")
         if not files:
             print(texts("cli.changes.none"))
-        width = min(48, max((len(sanitize(each.name)) for each in files), default=0))
+        width = min(48, max((cell_len(sanitize(each.name)) for each in files), default=0))
         for file in files:
             _print_file(file, width, texts)
     return 0
@@ -47,7 +49,7 @@ def run_changes(args: Namespace, texts: Catalogue) -> int:
 def _print_file(file: ChangedFile, width: int, texts: Catalogue) -> None:
     authors = "".join(span.text for span in authors_line(file.authors))
     conflict = f"  ⚔ {texts('cli.changes.conflict')}" if file.has_conflict else ""
-    print(f"{KIND_SIGNS[file.kind].text} {sanitize(file.name):<{width}}  {authors}{conflict}".rstrip())
+    print(f"{KIND_SIGNS[file.kind].text} {pad(sanitize(file.name), width)}  {authors}{conflict}".rstrip())
 
 
 def _tree_as_json(tree: Tree, files: tuple[ChangedFile, ...]) -> dict[str, Json]:

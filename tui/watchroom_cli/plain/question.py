@@ -169,7 +169,8 @@ _KEYS: Final[Mapping[NeedAnswer, str]] = {
 
 def _keys(need: Need) -> tuple[str, ...]:
     keys = tuple(_KEYS[answer] for answer in need.answers if answer in _KEYS)
-    return (*keys, "p") if need.kind == "parked" else keys
+    is_resumable = need.kind == "parked" and "resume" in need.answers
+    return (*keys, "p") if is_resumable else keys
 
 
 def _ask_request(journal: Journal, need: Need, texts: Catalogue, begun: Mapping[str, Review]) -> Question:

@@ -12,6 +12,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from watchroom_tui.dialogs.base import ModalDialog
+from watchroom_tui.formatters.columns import wrap
 from watchroom_tui.formatters.styled_text import Line
 from watchroom_tui.keys.actions import Scope, bindings
 from watchroom_tui.widgets.line_widget import content
@@ -58,7 +59,12 @@ class ConfirmDialog(ModalDialog[bool]):
         has_space = cell_len(keys) <= box.size.width + box.styles.padding.width - _CORNERS
         box.border_subtitle = content(keys) if has_space else None
         below = "\n".join(_arrange(keys.split(_DOT), box.size.width))
-        box.update(Content(self._question if has_space else f"{self._question}\n\n{below}"))
+        # Textual would break a Chinese sentence only at its spaces.
+        lines = (
+            piece.rstrip() for line in self._question.split("\n") for piece in wrap(line, box.size.width)
+        )
+        question = "\n".join(lines)
+        box.update(Content(question if has_space else f"{question}\n\n{below}"))
 
     def action_answer(self, answer: bool) -> None:
         self.dismiss(answer)

@@ -51,11 +51,15 @@ class TextDraft:
         return self.is_begun and (self._is_wanted is None or self._is_wanted(model))
 
 
+HINT_SECONDS: Final = 1.0
+"""Seconds between two updates of a hint."""
+
+
 async def enter_text(
     dashboard: Dashboard,
     draft: TextDraft,
     title: str,
-    hint: str,
+    hint: str | Callable[[], str],
     *,
     many_lines: bool = False,
     may_be_empty: bool = False,
@@ -65,7 +69,7 @@ async def enter_text(
 
     The draft is kept among the dashboard's drafts until the caller drops it.
 
-    - ``title``, ``hint``: sanitized texts.
+    - ``title``, ``hint``: sanitized texts. A callable is asked for the hint once per second.
     - ``many_lines``: whether Enter begins a new line. Default: Enter sends.
     - ``may_be_empty``: whether an empty text can be sent, default: no.
     """
@@ -85,7 +89,13 @@ class TextInputDialog(ModalDialog[str | None]):
     SCOPES: ClassVar[tuple[Scope, ...]] = ("writing",)
 
     def __init__(
-        self, title: str, hint: str, draft: TextDraft, *, many_lines: bool = False, may_be_empty: bool = False
+        self,
+        title: str,
+        hint: str | Callable[[], str],
+        draft: TextDraft,
+        *,
+        many_lines: bool = False,
+        may_be_empty: bool = False,
     ) -> None:
         super().__init__()
         self._draft = draft
@@ -98,17 +108,26 @@ class TextInputDialog(ModalDialog[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(id="writing", classes="-tall" if self._many_lines else ""):
             with VerticalScroll(id="hint", can_focus=False):
-                yield Static(Content(self._hint), markup=False)
+                yield Static(Content(self._hint_text()), id="hint-text", markup=False)
             self._writer.border_title = content(self._title)
             self._writer.border_subtitle = content(self.key_hints())
             yield self._writer
 
     def on_mount(self) -> None:
+        if callable(self._hint):
+            self.set_interval(HINT_SECONDS, self._update_hint)
         # A quick key may have closed the dialog before the editor was mounted.
         if self._writer.is_attached:
             self._writer.load_source(self._draft.text)
             self._writer.move_cursor(self._writer.document.end)
             self._writer.focus()
+
+    def _hint_text(self) -> str:
+        return self._hint() if callable(self._hint) else self._hint
+
+    def _update_hint(self) -> None:
+        """Update the hint, because an agent can end while the person writes to it."""
+        self.query_one("#hint-text", Static).update(Content(self._hint_text()))
 
     @on(TextArea.Changed)
     def keep(self) -> None:

@@ -10,6 +10,12 @@ from rich.cells import cell_len, chop_cells, set_cell_size
 BARS: Final = " ▁▂▃▄▅▆▇█"
 _SEPARATORS: Final = "/\\_-."
 """Characters after which a long word may be split."""
+_CLOSING: Final = "，。、；：？！）》」』”’…·%,.;:?!)]} "  # Chinese punctuation
+"""Characters that no line begins with."""
+_OPENING: Final = "（《「『“‘([{"  # Chinese punctuation
+"""Characters that no line ends with."""
+_MAX_STEPS_BACK: Final = 8
+"""Maximum number of characters between the edge and a break beside a wide character."""
 
 
 class Column(NamedTuple):
@@ -76,6 +82,11 @@ def fit(text: str, width: int, align: Literal["left", "right"] = "left") -> str:
     return text + " " * (width - length) if align == "left" else " " * (width - length) + text
 
 
+def pad(text: str, width: int, align: Literal["left", "right"] = "left") -> str:
+    """Return ``text`` in at least ``width`` cells. Longer texts are not cut."""
+    return text if cell_len(text) >= width else fit(text, width, align)
+
+
 def fit_path(path: str, width: int) -> str:
     """Return ``path`` in exactly ``width`` cells. Leave out folders before the name, so that names can be
     distinguished. Cut the first folder if it does not fit. Cut a longer name, or another text, in its
@@ -132,7 +143,8 @@ def size(count: int | None) -> str:
 
 def wrap(text: str, width: int, *, first: int | None = None) -> list[str]:
     """Split ``text`` into pieces of at most ``width`` cells, after a space if the next word fits into one
-    piece. Longer words, such as paths, are split after a separator if one is near the edge.
+    piece. Longer words, such as paths, are split after a separator if one is near the edge. Chinese text is
+    split between any two characters, except before closing and after opening punctuation.
 
     ``first``: the width of the first piece, if the piece continues a line. The first piece then ends after
     any space. Return the text in one piece if ``width`` is below 2.
@@ -164,6 +176,9 @@ def _find_break(text: str, start: int, length: int, width: int, *, is_rest_of_li
     on that fit."""
     end = start + length
     word = text.rfind(" ", start, end) + 1 - start
+    wide = _find_wide_break(text, start, end)
+    if wide > max(word, 0):
+        return wide
     if word > 0 or is_rest_of_line:
         next_space = text.find(" ", end, start + word + width + 1)
         if next_space < 0 and len(text) <= start + word + width:
@@ -173,6 +188,17 @@ def _find_break(text: str, start: int, length: int, width: int, *, is_rest_of_li
             return word
     separator = max(text.rfind(each, start, end) for each in _SEPARATORS) + 1 - start
     return separator if separator > length // 2 else length
+
+
+def _find_wide_break(text: str, start: int, end: int) -> int:
+    """Return the length of the longest piece from ``start`` that ends beside a wide character, at ``end`` or
+    shortly before it. 0 if there is none."""
+    for at in range(min(end, len(text) - 1), max(start, end - _MAX_STEPS_BACK), -1):
+        before, after = text[at - 1], text[at]
+        is_wide = cell_len(before) > 1 or cell_len(after) > 1
+        if is_wide and before not in _OPENING and after not in _CLOSING:
+            return at - start
+    return 0
 
 
 def format_duration(start: int, end: int) -> str:

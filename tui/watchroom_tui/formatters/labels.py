@@ -376,6 +376,15 @@ def end_reason(row: Row, agent: str, texts: Catalogue) -> str:
     return f"{how}: {sanitize(row.message)}" if row.message else how
 
 
+def lost_agent_text(view: AgentView, resume: str, texts: Catalogue) -> str:
+    """Return a text about the loss of the agent, with the command ``resume``, or with the client that a
+    person starts again. Not sanitized."""
+    client = view.session.attached_client if view.session is not None else ""
+    if client:
+        return texts("lost.restart", time=local_clock(view.last_heard), client=client)
+    return lost_text(view.last_heard, resume, texts)
+
+
 def lost_text(since: int, resume: str, texts: Catalogue) -> str:
     """Return a text about a loss at ``since`` (nanoseconds since the epoch), with the command ``resume`` if
     it is known. Not sanitized."""
@@ -403,7 +412,7 @@ def _agent_state(view: AgentView, now: int, texts: Catalogue, resume: str) -> st
     if view.status(now) == "parked" and view.parking is not None:
         return parking_text(view.parking, session.last.time, texts, has_leave=view.leave > 0)
     if view.is_lost:
-        return lost_text(view.last_heard, resume, texts)
+        return lost_agent_text(view, resume, texts)
     if view.request is not None and not view.request.has_expired(now):
         return texts("agents.waits", what=request_text(view.request, texts))
     if view.is_unsupervised:

@@ -136,6 +136,12 @@ def omitted_text(need: Need, texts: Catalogue) -> str:
     return "".join(texts(f"need.omitted_{part}") for part in need.resume.omitted)
 
 
+def restart_text(need: Need, texts: Catalogue) -> str:
+    """Return which client a person starts again to continue the work of ``need``. Empty if a command
+    continues it."""
+    return texts("needs.restart", client=sanitize(need.client)) if need.client else ""
+
+
 def _variant(need: Need) -> str:
     """Return the text key of ``need``: its kind, or a special case of its kind."""
     row = need.row
@@ -196,7 +202,9 @@ def _complete(text: str, need: Need, texts: Catalogue) -> str:
     """Return ``text`` with the omitted parts of the need's command, and the machine of an external edit."""
     if need.kind == "parked" and need.hint:
         text += texts("need.parked_lost", resume=sanitize(need.hint))
-    text += omitted_text(need, texts)
+    elif need.kind == "parked" and need.client:
+        text += texts("need.parked_gone")
+    text += restart_text(need, texts) + omitted_text(need, texts)
     machine = need.row.detail.get(MACHINE) if need.kind == "outside" else None
     return (
         texts("need.on_machine", what=text, machine=sanitize(machine)) if isinstance(machine, str) else text

@@ -11,7 +11,7 @@ from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import format_age
 from watchroom_tui.formatters.machines import RemoteNeed
-from watchroom_tui.formatters.need_texts import need_subject, need_text, omitted_text
+from watchroom_tui.formatters.need_texts import need_subject, need_text, omitted_text, restart_text
 from watchroom_tui.formatters.styled_text import Span
 from watchroom_tui.presentation.sanitize import sanitize
 
@@ -54,7 +54,7 @@ def need_matter(need: Need, texts: Catalogue) -> str:
         return times + need_subject(need, texts)
     if need.kind == "lost":
         resume = texts("needs.resume", command=sanitize(need.hint)) if need.hint else ""
-        resume += omitted_text(need, texts)
+        resume += restart_text(need, texts) + omitted_text(need, texts)
         if len(need.work.agents) > 1:
             return f"{texts('needs.processes_ended')}{resume} · {sanitize(need.against)}"
         return texts("needs.process_ended") + resume

@@ -96,7 +96,7 @@ def ended_agents(tasks: Iterable[TaskView]) -> dict[str, Row]:
 
 def resume_commands(model: Model) -> dict[str, str]:
     """Return the commands that resume lost agents, by agent."""
-    lost = (need for need in model.needs if need.kind == "lost")
+    lost = (need for need in model.needs if need.kind in ("lost", "parked"))
     return {agent: need.hint for need in lost for agent in need.work.agents}
 
 

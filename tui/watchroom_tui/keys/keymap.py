@@ -59,12 +59,17 @@ def key_hints(node: DOMNode, texts: Catalogue, keymap: Mapping[str, tuple[str, .
     return " · ".join(f"{shown_pair(each, keymap)} {each.label(texts)}" for each in actions if each.keys)
 
 
+_NEXT: Final = {"previous": "next", "previous row": "next row"}
+"""The meaning of the key for the next item, by the meaning of the key for the previous item."""
+
+
 def shown_pair(action: Action, keymap: Mapping[str, tuple[str, ...]]) -> str:
     """Return the first key of ``action``. For the previous item, add the key for the next item, unless that
     key is shown separately."""
     keys = action.shown_keys(keymap)[:1]
-    if action.meaning == "previous":
-        pair = (each for each in of_scope(action.scope) if each.meaning == "next" and not each.footer)
+    if action.meaning in _NEXT:
+        others = of_scope(action.scope)
+        pair = (each for each in others if each.meaning == _NEXT[action.meaning] and not each.footer)
         keys += tuple(key for each in pair for key in each.shown_keys(keymap)[:1])
     return " ".join(keys)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from watchroom.errors import WatchroomError
-from watchroom.features.overview.agents import AgentView, Reading
+from watchroom.features.overview.agents import AgentView, Steering
 from watchroom.features.sessions.rows import AT_RESET
 from watchroom.features.tasks.rules import Member
 from watchroom.features.tasks.view import TaskView
@@ -44,7 +44,7 @@ class AgentActions:
     def write_message(self, agent: str) -> None:
         """Ask the person for a message to ``agent``, and send the message. Show when the agent reads the
         message, or why the agent cannot receive it."""
-        if self._can_receive(agent, ("now", "resumed", "next")):
+        if self._is_possible("message", agent):
             self._app.open_editor(partial(self._write, agent))
 
     def send_comments_or_write(self, agent: str) -> None:
@@ -53,7 +53,7 @@ class AgentActions:
         comments = ChangeComments(self._app)
         if not comments.list_unsent(agent):
             self.write_message(agent)
-        elif self._can_receive(agent, ("now", "resumed", "next")):
+        elif self._is_possible("message", agent):
             self._start(partial(comments.send, agent, self._reading_text(agent)))
 
     def commit_work(self, agent: str) -> None:
@@ -75,26 +75,21 @@ class AgentActions:
         """Pause ``agent``, or resume the agent if it is paused or stopped by an error. Show the reason if
         neither is possible."""
         view = self._find(agent)
-        if view is None or not self._can_receive(agent):
+        if view is None or not self._is_possible("pause", agent):
             return
         texts, name = self._app.texts, sanitize(agent)
-        if not view.is_present:
-            self._app.show_message(self._reader_text("session.not_run", agent), "warning")
-            return
         tool, key = (RESUME, "session.resumed") if view.is_resumable else (PAUSE, "session.paused")
         done = texts(key, agent=name)
         self._start(partial(self._app.carry_out, tool, {"agent_id": agent}, done))
 
     def resume_at_reset(self, agent: str) -> None:
-        """Permit one automatic resume of ``agent`` when its limit resets. Show a warning if no reset is
-        known."""
+        """Permit one automatic resume of ``agent`` when its limit resets. Show the reason if this is not
+        possible."""
         view = self._find(agent)
-        if view is None or not self._can_receive(agent):
+        parking = view.parking if view is not None else None
+        if not self._is_possible("leave", agent) or parking is None or parking.resets is None:
             return
-        texts, name, parking = self._app.texts, sanitize(agent), view.parking
-        if parking is None or parking.resets is None:
-            self._app.show_message(texts("session.no_reset", agent=name), "warning")
-            return
+        texts, name = self._app.texts, sanitize(agent)
         done = texts("session.resumes_at", agent=name, time=reset_time(parking.resets, self._app.now()))
         self._start(partial(self._app.carry_out, RESUME, {"agent_id": agent, "when": AT_RESET}, done))
 
@@ -106,15 +101,16 @@ class AgentActions:
     def end_session(self, agent: str) -> None:
         """End the session of ``agent`` permanently, after a confirmation. Show the reason if the session
         cannot end."""
-        if not self._can_receive(agent):
+        if not self._is_possible("end", agent):
             return
         texts, name = self._app.texts, sanitize(agent)
-        question = texts("session.end_question", agent=name)
+        question, done = texts("session.end_question", agent=name), texts("session.ended", agent=name)
         view = self._find(agent)
         if view is not None and not view.is_present:
             question += f" {self._reader_text('session.ends', agent)}"
+            done = self._reader_text("session.ends_later", agent)
         act = partial(self._confirm_and_act, texts("session.end_title"), question)
-        self._start(partial(act, CANCEL, {"agent_id": agent}, texts("session.ended", agent=name)))
+        self._start(partial(act, CANCEL, {"agent_id": agent}, done))
 
     def end_agent(self, task: TaskView, member: Member) -> None:
         """End ``member`` of ``task`` and all agents that ``member`` spawned, after a confirmation."""
@@ -158,25 +154,45 @@ class AgentActions:
     def _find(self, agent: str) -> AgentView | None:
         return self._app.model.agent(agent) if self._app.can_act else None
 
-    def _can_receive(self, agent: str, when: Sequence[Reading] = ("now", "resumed")) -> bool:
-        """Return whether ``agent`` reads messages at one of the times in ``when``. Show the reason if not."""
+    def why_not(self, steering: Steering, agent: str) -> str:
+        """Return why the person cannot steer ``agent`` in this way now. Empty if it is possible."""
+        view, texts, name = self._app.model.agent(agent), self._app.texts, sanitize(agent)
+        if view is not None and view.allows(steering):
+            return ""
+        if view is None or view.session is None:
+            key = "session.none" if steering == "message" else "session.none_to_steer"
+            return texts(key, agent=name)
+        if steering == "message":
+            return texts("session.reads_never", agent=name)
+        if not view.can_end:
+            return texts("session.was_ended", agent=name)
+        if not view.is_present:
+            return self._reader_text("session.not_run", agent)
+        if view.leave and view.parking is not None and view.parking.resets is not None:
+            time = reset_time(view.parking.resets, self._app.now())
+            return texts("session.resumes_at", agent=name, time=time)
+        return texts("session.no_reset" if view.parking is not None else "session.not_parked", agent=name)
+
+    def _is_possible(self, steering: Steering, agent: str) -> bool:
+        """Return whether the person can steer ``agent`` in this way now. Show the reason if not."""
         if not self.can_act():
             return False
-        view, texts = self._find(agent), self._app.texts
-        if view is None or view.session is None:
-            self._app.show_message(texts("session.none"), "warning")
-        elif (reading := self._app.model.message_reader(agent).when) not in when:
-            key = "session.reads_never" if reading == "never" else "session.was_ended"
-            self._app.show_message(texts(key, agent=sanitize(agent)), "warning")
-        else:
-            return True
-        return False
+        reason = self.why_not(steering, agent)
+        if reason:
+            self._app.show_message(reason, "warning")
+        return not reason
 
     def _reader_text(self, key: str, agent: str) -> str:
-        """Return the text ``key`` about ``agent``, which has no process, with the command that resumes it."""
-        resume = self._app.model.message_reader(agent).hint
-        texts = self._app.texts
-        how = texts("session.resume_with", resume=sanitize(resume)) if resume else texts("session.resume")
+        """Return the text ``key`` about ``agent``, which has no process, with the way to resume it."""
+        resume, view = self._app.model.message_reader(agent).hint, self._app.model.agent(agent)
+        texts, session = self._app.texts, view.session if view is not None else None
+        if session is not None and session.attached_client:
+            client, folder = sanitize(session.attached_client), sanitize(session.folder)
+            how = texts("session.resume_client", client=client, folder=folder)
+        elif resume:
+            how = texts("session.resume_with", resume=sanitize(resume))
+        else:
+            how = texts("session.resume")
         return texts(key, agent=sanitize(agent), resume=how)
 
     def _reading_text(self, agent: str) -> str:
@@ -201,7 +217,7 @@ class AgentActions:
         key = f"message {agent}"
         draft = self._app.drafts.find(TextDraft, key) or TextDraft(key, texts("session.draft", agent=agent))
         title = texts("session.message_title", agent=sanitize(agent))
-        text = await enter_text(self._app, draft, title, self._reading_text(agent))
+        text = await enter_text(self._app, draft, title, partial(self._reading_text, agent))
         arguments: Mapping[str, Json] = {"to": agent, "payload": {"text": text}}
         done = f"{texts('session.sent')} {self._reading_text(agent)}"
         if text is not None and await self._app.carry_out(MESSAGE, arguments, done):

@@ -7,6 +7,7 @@ loop.
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable
 from threading import Event, Thread
@@ -21,6 +22,8 @@ from watchroom.features.overview.reads import read_registration
 from watchroom.features.overview.snapshots import open_fold
 from watchroom.kernel.journal import Changes, Journal
 
+from watchroom_tui.context import Outage, OutageCause
+
 FRAME_SECONDS: Final = 0.05
 """Minimum number of seconds between two models while new rows arrive: 20 models per second."""
 
@@ -32,6 +35,8 @@ _LIVE_CHUNK: Final = 2000
 _PROGRESS_ROWS: Final = 10_000
 _RETRY_SECONDS: Final = 1.0
 """Seconds before the journal is read again after an error."""
+_MIN_FREE: Final = 64 * 1024
+"""Number of free bytes below which the disk counts as full."""
 _log = logging.getLogger("watchroom")
 
 
@@ -45,21 +50,20 @@ class ModelChanged(Message):
 
 
 class OutageChanged(Message):
-    """Start or end of an outage of the journal's server. ``since``: the start in nanoseconds since the epoch,
-    None at the end."""
+    """Start or end of an outage. ``outage``: None at the end."""
 
-    def __init__(self, since: int | None) -> None:
+    def __init__(self, outage: Outage | None) -> None:
         super().__init__()
-        self.since = since
+        self.outage = outage
 
 
 class Feed:
     """Thread that calls ``show`` with each new model and the fraction of the journal in the model.
 
     - ``until``: the last row to read. None: follow the journal.
-    - ``show_outage``: callback for outages of the journal's server. Its argument is the start in nanoseconds
-      since the epoch, or None at the end.
+    - ``show_outage``: callback for outages. Its argument is None at the end.
     - ``folder``: the folder of the workspace, for displayed commands.
+    - ``root``: the folder whose disk must have space for the journal. None: it is not checked.
     """
 
     def __init__(
@@ -68,15 +72,17 @@ class Feed:
         show: Callable[[Model, float], object],
         *,
         until: int | None = None,
-        show_outage: Callable[[int | None], object] = lambda _: None,
+        show_outage: Callable[[Outage | None], object] = lambda _: None,
         folder: str = "",
+        root: str | None = None,
     ) -> None:
         self._journal = journal
         self._folder = folder
+        self._root = root
         self._show = show
         self._until = until
         self._show_outage = show_outage
-        self._is_out = False
+        self._outage: Outage | None = None
         self._fold = Fold(journal.content, journal.row)
         self._absent: frozenset[tuple[str, str, bool]] = frozenset()
         self._changes: Changes | None = None
@@ -132,16 +138,29 @@ class Feed:
                 return
             except JournalUnreachable:
                 # Rows that were read stay on the screen. The next attempt continues after them.
-                self._note_outage(True)
+                self._note_outage("server")
                 self._stopping.wait(_RETRY_SECONDS)
             except Exception:  # noqa: BLE001  # the fold continues after the row at which it failed
                 _log.exception("the journal could not be followed at row %d", self._fold.seq)
+                self._note_outage("journal")
                 self._stopping.wait(_RETRY_SECONDS)
 
-    def _note_outage(self, is_out: bool) -> None:
-        if is_out != self._is_out:
-            self._is_out = is_out
-            self._show_outage(time.time_ns() if is_out else None)
+    def _note_outage(self, of: OutageCause | None) -> None:
+        """Publish that an outage has started, or that there is none."""
+        if of != (self._outage.of if self._outage is not None else None):
+            self._outage = Outage(time.time_ns(), of) if of is not None else None
+            self._show_outage(self._outage)
+
+    def _find_obstacle(self) -> OutageCause | None:
+        """Return why the journal cannot be written, None if it can. Shared journals are on a server."""
+        if self._root is None or not self.is_live or self._journal.is_shared:
+            return None
+        try:
+            disk = os.statvfs(self._root)
+        except OSError:
+            return "folder"
+        free = disk.f_bavail if os.geteuid() else disk.f_bfree
+        return "disk" if free * disk.f_frsize < _MIN_FREE else None
 
     def _follow(self) -> None:
         if self._changes is None and self.is_live:
@@ -151,7 +170,7 @@ class Feed:
         while self._changes is not None and not self._stopping.is_set():
             self._read_clock()
             is_new = self._read_new_rows() or self._has_absence_changed()
-            self._note_outage(False)
+            self._note_outage(self._find_obstacle())
             if is_new:
                 self._show_now()
                 self._stopping.wait(FRAME_SECONDS)
@@ -163,7 +182,7 @@ class Feed:
         return absent_work(with_presences(self._fold.model(), self._journal.presence.all)) != self._absent
 
     def _show_now(self) -> None:
-        self._note_outage(False)
+        self._note_outage(self._find_obstacle())
         model = self._fold.model()
         if self.is_live:
             model = with_presences(model, self._journal.presence.all, self._folder)

@@ -25,7 +25,7 @@ from watchroom_tui.formatters.budgets import (
     budget_percent,
     budget_style,
 )
-from watchroom_tui.formatters.columns import Column, format_age, sparkline
+from watchroom_tui.formatters.columns import Column, format_age, pad, sparkline
 from watchroom_tui.formatters.machines import RemoteAgent, connection_text, left_out_text
 from watchroom_tui.formatters.need_texts import plan_text
 from watchroom_tui.formatters.styled_text import Line, Span, sentence
@@ -101,7 +101,7 @@ class AgentList(ItemList[AgentView | RemoteAgent]):
         bar, style = budget_bar(use), budget_style(use)
         if width < BUDGETS_FROM:
             said = texts("usage.budget.held_short") if use.is_reached else budget_percent(use)
-            return [bar, Span(f" {said:>5}", style)]
+            return [bar, Span(f" {pad(said, 5, 'right')}", style)]
         amount = budget_amount(use, texts, catalogue(dashboard_of(self).language))
         following = ""
         if use.is_near and width >= NEXT_FROM:

@@ -13,7 +13,7 @@ from watchroom.features.overview.model import Model, Need, SealView
 from watchroom.features.trees.view import find_home
 from watchroom.kernel.rules.activity import BUCKET_SECONDS, sparkline_counts
 
-from watchroom_tui.context import dashboard_of
+from watchroom_tui.context import Outage, dashboard_of
 from watchroom_tui.formatters.columns import fit_path, sparkline
 from watchroom_tui.formatters.labels import cost_text
 from watchroom_tui.formatters.local_time import local_clock, local_time, start_of_day, utc_offset, zoned_time
@@ -62,7 +62,7 @@ class Header(LineWidget):
         self._remote_needs = 0
         self._is_live = self._may_act = True
         self._progress = 1.0
-        self._outage: int | None = None
+        self._outage: Outage | None = None
         self._polls_files = False
 
     def show(
@@ -75,7 +75,7 @@ class Header(LineWidget):
         is_live: bool,
         can_act: bool,
         progress: float,
-        outage: int | None = None,
+        outage: Outage | None = None,
         polls_files: bool = False,
     ) -> None:
         """Update the header.
@@ -87,8 +87,7 @@ class Header(LineWidget):
         - ``is_live``: whether the present is shown.
         - ``can_act``: whether the person can act.
         - ``progress``: the share of the journal that was read, from 0 to 1.
-        - ``outage``: the start of the outage of the journal's server, in nanoseconds since the epoch. None if
-          the server answers.
+        - ``outage``: the current outage, None if there is none.
         - ``polls_files``: whether external edits are found by polling.
         """
         self._outage, self._polls_files = outage, polls_files
@@ -124,7 +123,7 @@ class Header(LineWidget):
             start += branch
         clock = Span("")
         if self._outage is not None:
-            out = texts("header.outage", time=local_clock(self._outage))
+            out = texts(f"header.outage_{self._outage.of}", time=local_clock(self._outage.since))
             start.append(Span(f"◌ {out}", "error"))
         elif self._is_live:
             start.append(Span(f"● {texts('header.live' if self._may_act else 'header.view')}", "ok"))
@@ -190,6 +189,8 @@ class Header(LineWidget):
         texts, now, need = texts_of(self), now_of(self), self._next
         number = len(self._needs) + self._remote_needs
         if not number or need is None:
+            if self._outage is not None:
+                return [[]]
             return [[Span(f"✓ {texts('header.calm')} ", "ok")]]
         key = "header.needs" if number > 1 else "header.need"
         count = Span(f" ⚑ {texts(key, count=number)} ", "error")

@@ -10,7 +10,7 @@ from watchroom.model import Row
 
 from watchroom_tui.context import dashboard_of
 from watchroom_tui.formatters import labels
-from watchroom_tui.formatters.columns import Column
+from watchroom_tui.formatters.columns import Column, pad
 from watchroom_tui.formatters.local_time import local_clock
 from watchroom_tui.formatters.styled_text import Line, Span
 from watchroom_tui.presentation.localization import texts_of
@@ -43,7 +43,7 @@ class RowList(ItemList[Row]):
         outcome, said = labels.outcome_span(item, texts, is_open=is_open), labels.row_message(item)
         if said and self.content_area.width >= ALIGNED_FROM:
             # Short outcomes are padded, so that the messages after them are aligned.
-            outcome = outcome._replace(text=outcome.text.ljust(SHORT_OUTCOME))
+            outcome = outcome._replace(text=pad(outcome.text, SHORT_OUTCOME))
         changed_nothing = is_reading(item) or (item.version is None and item.outcome == "ok")
         return (
             [Span(local_clock(item.time), "dim")],

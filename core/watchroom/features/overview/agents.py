@@ -34,12 +34,18 @@ that work.
 
 - ``lost``: its process is no longer alive.
 - ``unsupervised``: no hook reports its client's current work.
-- ``parked``: it waits until a rate or usage limit resets.
+- ``parked``: it waits until a rate or usage limit resets, in a process that may be alive.
 """
 _ORDER: Final[Mapping[Status, int]] = {status: at for at, status in enumerate(get_args(Status))}
 IDLE_SECONDS: Final = 30.0
 """Default seconds without a row of an agent after which it counts as idle."""
 Reading: TypeAlias = Literal["now", "resumed", "next", "never"]
+Steering: TypeAlias = Literal["message", "pause", "leave", "end"]
+"""How a person steers an agent.
+
+- ``pause``: pause or resume it now.
+- ``leave``: permit to resume it once, when its limit resets.
+"""
 
 
 class MessageReader(NamedTuple):
@@ -134,6 +140,24 @@ class AgentView(NamedTuple):
         return self.is_paused or is_stuck
 
     @property
+    def can_end(self) -> bool:
+        """Whether a person can end its session: the session has not ended, or ended by an error."""
+        has_failed = self.session is not None and self.session.status == "error" and not self.is_ended
+        return self.is_unfinished or has_failed
+
+    def allows(self, steering: Steering) -> bool:
+        """Return whether a person can steer the agent in this way now. Only an end and a message can wait
+        until another process resumes the session."""
+        if steering == "message":
+            return self.session is not None and find_reader(self).when != "never"
+        if steering == "end":
+            return self.can_end
+        if steering == "pause":
+            return self.can_end and self.is_present
+        is_known = self.parking is not None and self.parking.resets is not None
+        return is_known and self.is_present and not self.leave
+
+    @property
     def is_unsupervised(self) -> bool:
         """Whether no hook reports the current work of the agent's client, so that its calls cannot be held or
         approved."""
@@ -155,15 +179,15 @@ class AgentView(NamedTuple):
         step = self.session.status if self.session else "idle"
         if self.is_ended:
             return "done"
-        if step == "parked" and not self.is_unsupervised:
-            return "parked"
         if self.is_lost:
             return "lost"
+        if step == "parked" and self.is_present and not self.is_unsupervised:
+            return "parked"
         if step == "waiting_for_human_input" and not (self.request and self.request.has_expired(now)):
             return "waiting"
         if self.is_unsupervised:
             return "unsupervised"
-        if step == "paused" or (step == "idle" and self.is_paused):
+        if self.is_present and (step == "paused" or (step == "idle" and self.is_paused)):
             return "paused"
         if step == "error":
             return "error"

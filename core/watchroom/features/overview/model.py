@@ -50,9 +50,12 @@ class Need(NamedTuple):
     deadline: int | None = None
     """The deadline for an action, in nanoseconds since the epoch; None if there is none."""
     work: OpenWork = OpenWork()
-    """The unfinished work of a lost process."""
+    """The unfinished work of a lost process. For a parked agent without a process, the agent."""
     command: str = ""
     """The command that a parked agent's process recorded, if the process has died."""
+    client: str = ""
+    """The client that a person starts again to continue the work of an ended process, empty if a command
+    continues it."""
     paths: int = 1
     """The number of files. External edits that were found together are one need, and ``row`` is the first
     edit."""
@@ -81,7 +84,7 @@ class Need(NamedTuple):
         The process only recorded the command's form. If it recorded none, the command takes over an agent's
         session or a task.
         """
-        if not self.work.agents and self.kind != "lost":
+        if self.client or (not self.work.agents and self.kind != "lost"):
             return ResumeCommand()
         recorded = self.command if self.kind == "parked" else self.row.message
         return find_resume_command(recorded, self.work.agents, self.work.tasks, self.folder)
@@ -93,8 +96,12 @@ class Need(NamedTuple):
 
     @property
     def answers(self) -> tuple[NeedAnswer, ...]:
-        """The possible answers of a person, the usual answer first."""
-        return need_answers(self.kind, self.row)
+        """The possible answers of a person, the usual answer first. Without a process, a parked agent is
+        resumed only by a command."""
+        answers = need_answers(self.kind, self.row)
+        if self.kind != "parked" or not self.work.agents:
+            return answers
+        return tuple(each for each in answers if each not in ("leave", "resume"))
 
     @property
     def is_acknowledgeable(self) -> bool:

@@ -209,7 +209,7 @@ class NeedProjection:
                 for key, need in opened.items()
                 if kind != OVERLAP_NEED and (kind != "predicted" or quiet.issuperset(key.split()))
             ]
-            needs = [*_join_parked(needs)]
+            needs = [*join_parked(needs)]
             needs += _needs_of_plans(self._open[OVERLAP_NEED].values(), plans)
             needs += self._needs_of_conflicts(conflicts)
             needs += [_need_of_request(each) for each in requests]
@@ -423,7 +423,7 @@ class NeedProjection:
                 self._close("lost", lease)
 
 
-def _join_parked(needs: Iterable[Need]) -> Iterator[Need]:
+def join_parked(needs: Iterable[Need]) -> Iterator[Need]:
     """Yield ``needs``. The loss of a process that only ran parked agents is part of their needs."""
     given = [*needs]
     parked = {need.key for need in given if need.kind == "parked"}

@@ -3,12 +3,12 @@ A lease expires before a row reports the process as dead."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Final
 
 from watchroom.features.overview.agents import AgentView
 from watchroom.features.overview.model import Model, Need, order_needs
-from watchroom.features.overview.needs import covers, lost_need
+from watchroom.features.overview.needs import covers, join_parked, lost_need
 from watchroom.features.overview.processes import OpenWork
 from watchroom.features.sessions.view import SessionView
 from watchroom.features.tasks.view import CommandView, TaskView
@@ -32,9 +32,9 @@ def with_presences(model: Model, presences: Callable[[], Sequence[Presence]], fo
     leases = {each.id: each for each in presences()} if named else {}
     if not all(lease in leases and leases[lease].is_alive for lease in named):
         model = _Marking(model, leases).model()
-    if not folder or not any(need.kind == "lost" for need in model.needs):
+    if not folder or not any(need.work != OpenWork() for need in model.needs):
         return model
-    needs = (need._replace(folder=folder) if need.kind == "lost" else need for need in model.needs)
+    needs = (need._replace(folder=folder) if need.work != OpenWork() else need for need in model.needs)
     return model._replace(needs=tuple(needs))
 
 
@@ -71,12 +71,16 @@ class _Marking:
         tasks = tuple(map(self._mark_task, model.tasks))
         lost = {task.id for task in tasks if task.is_lost}
         agents = tuple(self._mark_agent(view, lost) for view in model.agents)
-        needs = _share_agents((*model.needs, *self._new_needs()), agents)
+        needs = _share_agents([*join_parked((*model.needs, *self._new_needs()))], agents)
         return model._replace(
             agents=agents,
             tasks=tasks,
             commands=tuple(map(self._mark_command, model.commands)),
-            needs=order_needs(need for need in needs if not any(covers(other, need) for other in needs)),
+            needs=order_needs(
+                _mark_client(_mark_parked(need, agents), agents)
+                for need in needs
+                if not any(covers(other, need) for other in needs)
+            ),
         )
 
     def _is_alive(self, lease: str) -> bool:
@@ -150,6 +154,25 @@ class _Marking:
         ]
         commands = [each.begun for each in model.commands if each.path in work.commands]
         return max((*steps, *commands), default=model.newest[0])
+
+
+def _mark_parked(need: Need, agents: Iterable[AgentView]) -> Need:
+    """Return ``need``. If it is about a parked agent without a process, it names the agent as its work, so
+    that it shows how to resume the agent."""
+    if need.kind != "parked" or all(view.is_present for view in agents if view.agent.id == need.key):
+        return need
+    return need._replace(work=OpenWork((need.key,)))
+
+
+def _mark_client(need: Need, agents: Iterable[AgentView]) -> Need:
+    """Return ``need``. If one attached client ran all of its agents, it names the client, because no command
+    takes over the sessions of such a client."""
+    clients = {
+        view.session.attached_client if view.session is not None else ""
+        for view in agents
+        if view.agent.id in need.work.agents
+    }
+    return need._replace(client=clients.pop()) if len(clients) == 1 else need
 
 
 def _share_agents(needs: Sequence[Need], agents: Sequence[AgentView]) -> list[Need]:

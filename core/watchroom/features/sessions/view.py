@@ -62,6 +62,11 @@ class SessionView(NamedTuple):
         return self.begun.detail.get(ATTACHMENT) == "attached"
 
     @property
+    def attached_client(self) -> str:
+        """The name of its client if a person started it, else empty. Only a person can start it again."""
+        return get_text(self.begun.detail, "client") if self.is_attached else ""
+
+    @property
     def client(self) -> RecordedProcess | None:
         """The process of its attached client, None if it is unknown."""
         rows = (each.detail for each in (self.continued, self.begun) if each is not None)

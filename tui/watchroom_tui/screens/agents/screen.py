@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import ClassVar
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Final
 
 from textual import on, work
 from textual.app import ComposeResult
 from watchroom.features.buffers.view import BufferView
 from watchroom.features.files.reads import list_private_files
-from watchroom.features.overview.agents import AgentView
+from watchroom.features.overview.agents import AgentView, Steering
 from watchroom.features.overview.client_files import ClientFile
 from watchroom.features.overview.model import Model, Need
 from watchroom.features.overview.reads import read_client_call
@@ -23,7 +23,7 @@ from watchroom_tui.dialogs.row import RowDialog
 from watchroom_tui.formatters.client_calls import client_file_lines
 from watchroom_tui.formatters.edit_rows import without_repeats
 from watchroom_tui.formatters.labels import path_of
-from watchroom_tui.keys.actions import bindings
+from watchroom_tui.keys.actions import Action, bindings
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.screens.agents.buffer_list import OwnBufferList
 from watchroom_tui.screens.agents.buffer_pane import reading_of, show_changes, show_text, title_of
@@ -39,6 +39,14 @@ from watchroom_tui.widgets.containers import Horizontal, Vertical
 from watchroom_tui.widgets.item_list import ItemList
 from watchroom_tui.widgets.row_list import OwnRowList
 from watchroom_tui.widgets.text_pane import TextPane
+
+_STEERING: Final[Mapping[str, Steering]] = {
+    "message": "message",
+    "pause": "pause",
+    "resume_at_reset": "leave",
+    "end_session": "end",
+}
+"""The actions that steer an agent."""
 
 
 class AgentsScreen(BaseScreen):
@@ -110,13 +118,18 @@ class AgentsScreen(BaseScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "commit_work":
             return bool(self.dashboard.model.trees)
-        if action == "resume_at_reset":
+        if action in _STEERING:
             view = self.agent_to_pause
-            parking = view.parking if view is not None and not view.leave else None
-            return parking is not None and parking.resets is not None
+            return view is not None and view.allows(_STEERING[action])
         if action == "open_file":
             return self.query_one("#files", FileList).item is not None
         return action != "buffers" or bool(self.dashboard.model.buffers)
+
+    def why_not(self, action: Action) -> str:
+        view = self.agent_to_pause
+        if action.name not in _STEERING or view is None:
+            return super().why_not(action)
+        return AgentActions(self.dashboard).why_not(_STEERING[action.name], view.agent.id)
 
     def action_buffers(self) -> None:
         """Show the open buffers of all agents."""

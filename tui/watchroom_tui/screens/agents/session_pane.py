@@ -173,7 +173,7 @@ class SessionPane:
         shown: SessionStatus = "running" if reading.saying else status
         if self._shown is not None and self._shown.is_paused:
             shown = "paused"
-        if self._shown is not None and self._shown.is_stopped and shown == "running":
+        if self._shown is not None and self._shown.is_stopped and shown in ("running", "parked", "paused"):
             return f"{labels.STATUS_MARKS['idle'].text} {self._app.texts('agents.stopped')}"
         last = self._shown.last if self._shown is not None else None
         if shown == "parked" and last is not None and (parking := parking_of(last)) is not None:
@@ -184,7 +184,7 @@ class SessionPane:
     def _lost_text(self, agent: AgentView) -> str:
         """Return that the agent is lost, and the command that resumes it, if it is known. Empty if the agent
         is not lost. Not sanitized."""
-        if not agent.is_lost or agent.status(self._app.now()) == "parked":
+        if not agent.is_lost:
             return ""
         resume = self._app.model.message_reader(agent.agent.id).hint
-        return labels.lost_text(agent.last_heard, resume, self._app.texts)
+        return labels.lost_agent_text(agent, resume, self._app.texts)

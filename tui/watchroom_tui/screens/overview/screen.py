@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
-from watchroom.features.overview.agents import AgentView, order_agents
+from watchroom.features.overview.agents import AgentView, Steering, order_agents
 from watchroom.features.overview.model import Model, Need
 
 from watchroom_tui.base_screen import BaseScreen
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from watchroom_tui.services.machine_actions import MachineActions
     from watchroom_tui.services.request_actions import RequestActions
 
+_STEERING: Final[Mapping[str, Steering]] = {"message": "message", "pause": "pause", "end_session": "end"}
+"""The actions that steer an agent."""
 ORDER_SECONDS: Final = 10
 """Seconds between updates of the order of agents without activity."""
 
@@ -100,11 +103,20 @@ class OverviewScreen(BaseScreen):
             return self._is_in("needs") and is_possible
         if action == "commit_work":
             return bool(self.dashboard.model.trees)
-        if action in ("message", "pause", "end_session"):
+        if action in _STEERING:
             view = self.agent_to_pause
-            is_possible = view is not None and (action == "message" or view.is_unfinished)
-            return is_possible and (self._is_in("agents") or self._parked_agent is not None)
+            return self._steers and view is not None and view.allows(_STEERING[action])
         return True
+
+    def why_not(self, action: Action) -> str:
+        if action.name not in _STEERING or not self._steers:
+            return super().why_not(action)
+        return self._agent_actions.why_not(_STEERING[action.name], self._agent)
+
+    @property
+    def _steers(self) -> bool:
+        """Whether the item under the cursor is an agent, or the need of a parked agent."""
+        return (self._is_in("agents") and self.agent_to_pause is not None) or self._parked_agent is not None
 
     def label_of(self, action: Action) -> str:
         texts, need = self.dashboard.texts, self.query_one("#needs", NeedList).item

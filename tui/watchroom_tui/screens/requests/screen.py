@@ -18,7 +18,7 @@ from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import SessionTarget
 from watchroom_tui.formatters.columns import format_age
 from watchroom_tui.formatters.labels import tool_name
-from watchroom_tui.keys.actions import bindings
+from watchroom_tui.keys.actions import Action, bindings
 from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.readers.request import RequestPage, RequestRow
 from watchroom_tui.screens.requests.lists import ChoiceList, GrantList, RequestList, RequestOption
@@ -136,6 +136,15 @@ class RequestsScreen(BaseScreen):
         if action == "reject":
             return kind is not None
         return action not in ANSWERS or ANSWERS[action] == kind
+
+    def label_of(self, action: Action) -> str:
+        details, focused = self._full, self.focused
+        if action.id != "open" or details is None or focused is None or not self.dashboard.can_act:
+            return super().label_of(action)
+        is_open = details.asked.ended is None and not details.asked.has_expired(self.dashboard.now())
+        verbs = {"prompt": "reply", "select": "choose"}
+        verb = verbs.get(details.request.kind) if is_open and focused.id in ("requests", "choices") else None
+        return self.dashboard.texts(f"needs.enter.{verb}") if verb else super().label_of(action)
 
     @on(ItemList.Highlighted, "#requests")
     def choose(self) -> None:

@@ -12,7 +12,7 @@ from watchroom.texts import Catalogue
 
 from watchroom_tui.formatters import labels
 from watchroom_tui.formatters.actor_class import agent_class
-from watchroom_tui.formatters.columns import Column, format_age, format_duration
+from watchroom_tui.formatters.columns import Column, format_age, format_duration, pad
 from watchroom_tui.formatters.local_time import local_clock
 from watchroom_tui.formatters.styled_text import Line, Span, sentence
 from watchroom_tui.formatters.task_tree import Loss, MemberItem, TaskItem
@@ -255,7 +255,7 @@ class TaskCommandList(ItemList[CommandView]):
         return (
             [Span(" $ ", "dim"), Span(sanitize(item.begun.message))],
             [Span(sanitize(item.begun.actor), agent_class(item.begun.actor))],
-            [outcome._replace(text=outcome.text.rjust(ENDED_WIDTH))],
+            [outcome._replace(text=pad(outcome.text, ENDED_WIDTH, "right"))],
             [Span(self._time(item).rjust(TIME_WIDTH), "dim")],
         )
 

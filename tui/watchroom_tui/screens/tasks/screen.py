@@ -357,10 +357,16 @@ class TasksScreen(BaseScreen):
         if action == "end":
             item = self.members.item
             return item is not None and item.member.ended is None
-        if action == "pause":
+        if action in ("pause", "message"):
             view = self.agent_to_pause
-            return view is not None and view.is_unfinished
-        return action != "message" or bool(self._addressee())
+            return view is not None and view.allows("pause" if action == "pause" else "message")
+        return True
+
+    def why_not(self, action: Action) -> str:
+        agent = self._addressee()
+        if action.name not in ("pause", "message") or not agent:
+            return super().why_not(action)
+        return AgentActions(self.dashboard).why_not("pause" if action.name == "pause" else "message", agent)
 
     @property
     def agent_to_pause(self) -> AgentView | None:
