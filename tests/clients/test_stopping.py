@@ -136,15 +136,16 @@ def test_a_session_whose_client_is_not_known_is_no_proof(root: Path) -> None:
         assert not check_paused(workspace, "alice").is_proven
 
 
+@pytest.mark.parametrize("is_owner", [False, True])
 def test_a_resumed_session_is_that_of_the_client_that_resumed_it(
-    workspace: Workspace, client: subprocess.Popen[str]
+    workspace: Workspace, client: subprocess.Popen[str], is_owner: bool
 ) -> None:
     first = ClientInfo("claude", pid=client.pid, started=1.0)
-    ClientSession(workspace, "alice", "s-1", first, is_owner=False)
+    ClientSession(workspace, "alice", "s-1", first, is_owner=is_owner)
     assert find_process(workspace, "alice/s-1") == ClientProcess(client.pid, 1.0, workspace.platform)
     second = first._replace(started=workspace.platform.process_start(client.pid))
     for _ in range(2):
-        ClientSession(workspace, "alice", "s-1", second, is_owner=False)
+        ClientSession(workspace, "alice", "s-1", second, is_owner=is_owner)
     assert [row.tool for row in workspace.journal.rows()].count(CONTINUE) == 1
     assert not check_paused(workspace, "alice").is_proven
     proof = stop_client(workspace, "alice", "human:ann", patience=PATIENCE)

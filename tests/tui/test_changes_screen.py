@@ -133,6 +133,18 @@ async def test_changes_follow_edits_and_commits(
         await user.sees("No differences from HEAD.")
 
 
+async def test_versions_follow_a_single_row(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    await asyncio.to_thread(alice.write, "new.txt", "1\n")
+    async with dashboard(kept) as user:
+        await opens_changes(user, 1)
+        await user.sees("v1 alice")
+        # No later row brings another model.
+        repository.write("new.txt", "2\n")
+        await user.sees("v2 external")
+
+
 async def test_space_groups_by_author_and_by_tree(
     kept: Workspace, alice: ScriptedClient, bob: ScriptedClient
 ) -> None:

@@ -151,8 +151,9 @@ class ClientSession:
         if newest is not None:
             if self._is_owner:
                 self.ended_at = self._find_end(newest)
-                self._zone.record_takeover(newest, process)
-            elif self.info.pid and not self.parent:
+                if self._zone.record_takeover(newest, process):
+                    return
+            if self.info.pid and not self.parent:
                 self._note_process(newest, process)
             return
         metadata: dict[str, Json] = {

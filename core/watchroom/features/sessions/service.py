@@ -184,20 +184,22 @@ class SessionRecords:
             return last
         return self.step(last.path, last.version or 0, CONTINUE, text, last.message, detail)
 
-    def record_takeover(self, last: Row, detail: Mapping[str, Json] | None = None) -> None:
-        """Record that this process now runs a session that another process ran. ``last``: the newest step of
-        the session.
+    def record_takeover(self, last: Row, detail: Mapping[str, Json] | None = None) -> bool:
+        """Record that this process now runs a session that another process ran. Return whether another
+        process ran it. ``last``: the newest step of the session.
 
         The note is written in the background, and does not exclude other processes. It is for ended sessions,
         and for sessions of clients: any process may write their next step. ``detail``: additional fields for
         the note's detail.
         """
         presence = self._store.journal.presence.hold()
-        if presence_of(last) != presence:
-            agent, _ = split_session(last.path)
-            fields = {**(detail or {}), PRESENCE: presence}
-            note = Note(agent, CONTINUE, ZONE, last.path, base=last.version, detail=fields, durable=False)
-            self._store.commits.note(note)
+        if presence_of(last) == presence:
+            return False
+        agent, _ = split_session(last.path)
+        fields = {**(detail or {}), PRESENCE: presence}
+        note = Note(agent, CONTINUE, ZONE, last.path, base=last.version, detail=fields, durable=False)
+        self._store.commits.note(note)
+        return True
 
     def note(
         self,

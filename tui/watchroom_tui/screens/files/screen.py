@@ -230,7 +230,8 @@ class FilesScreen(BaseScreen):
             self._is_in_tree = True
             self.front(self.changes)
             self._shown_file = None
-            self._show_versions()
+        # The file under the cursor may have a new version.
+        self._show_versions()
 
     @on(ItemList.Highlighted, "#changes")
     def choose_change(self) -> None:
