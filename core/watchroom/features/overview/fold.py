@@ -65,7 +65,7 @@ from watchroom.model import (
 RECENT: Final = 400
 """The number of newest rows in the model."""
 
-FORMAT: Final = 16
+FORMAT: Final = 17
 """The format of `Fold.dump`. Increase it when a projection keeps other data, or when rows get another
 meaning. Older snapshots are then written again."""
 _READ_BY_COLUMNS: Final[frozenset[Zone]] = frozenset(
