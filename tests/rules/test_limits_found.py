@@ -31,21 +31,21 @@ def after(seconds: float) -> int:
 KNOWN = [
     # Claude Code
     ("Claude AI usage limit reached|1795968000", at("2026-11-29T16:00:00Z")),
-    ("You've hit your session limit · resets 3pm (Europe/Berlin)", at("2026-11-29T14:00:00Z")),
-    ("You've hit your limit · resets 12:50am (America/Los_Angeles)", at("2026-11-30T08:50:00Z")),
-    ("Claude usage limit reached. Your limit will reset at 5pm (Asia/Tokyo).", at("2026-11-30T08:00:00Z")),
-    ("Claude usage limit reached. Your limit will reset at 9am (Etc/GMT+5).", at("2026-11-29T14:00:00Z")),
-    ("You've hit your weekly limit · resets Dec 3, 5:59am (America/New_York)", at("2026-12-03T10:59:00Z")),
+    ("You've hit your session limit · resets 3pm (Europe/Berlin)", at("2026-11-29T14:01:00Z")),
+    ("You've hit your limit · resets 12:50am (America/Los_Angeles)", at("2026-11-30T08:51:00Z")),
+    ("Claude usage limit reached. Your limit will reset at 5pm (Asia/Tokyo).", at("2026-11-30T08:01:00Z")),
+    ("Claude usage limit reached. Your limit will reset at 9am (Etc/GMT+5).", at("2026-11-29T14:01:00Z")),
+    ("You've hit your weekly limit · resets Dec 3, 5:59am (America/New_York)", at("2026-12-03T11:00:00Z")),
     (
         "You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC.",
-        at("2026-12-01T00:00:00Z"),
+        at("2026-12-01T00:01:00Z"),
     ),
     # Codex
     (
         "You've hit your usage limit. Upgrade to Pro or try again in 2 days 17 hours 14 minutes.",
-        after(2 * 86_400 + 17 * 3600 + 14 * 60),
+        after(2 * 86_400 + 17 * 3600 + 15 * 60),
     ),
-    ("You've hit your usage limit. Try again in 5 minutes.", after(300)),
+    ("You've hit your usage limit. Try again in 5 minutes.", after(360)),
     (
         (
             'Codex error: {"type":"error","error":{"type":"usage_limit_reached","message":"The usage limit has been'
@@ -100,6 +100,12 @@ KNOWN = [
     ("usage limit reached (resetsAt: 2026-11-29T15:00:00Z, limits: {})", at("2026-11-29T15:00:00Z")),
     ("limit (retryAfter: 30): rate limit", after(30)),
 ]
+ROUNDED_DOWN = [
+    # Said at 12:00:30: the client names the minute in which the limit resets.
+    ("You've hit your session limit · resets 1pm (Europe/Berlin)", at("2026-11-29T12:01:00Z")),
+    ("You've hit your session limit · resets 12:00 (UTC)", at("2026-11-29T12:01:00Z")),
+    ("You've hit your usage limit. Try again in 1 hour 5 minutes.", at("2026-11-29T13:06:30Z")),
+]
 UNKNOWN = [
     "5-hour limit reached ∙ resets 3am",
     "You've hit your usage limit. To get more access now, send a request to your admin or try again at 2:57 PM.",
@@ -137,6 +143,13 @@ OTHERS = [
 ]
 
 
+@pytest.mark.parametrize(("text", "resets"), ROUNDED_DOWN)
+def test_a_time_in_minutes_lasts_until_the_end_of_its_minute(text: str, resets: int) -> None:
+    found = find_limit(text, NOW + 30 * SECOND)
+    assert found is not None
+    assert found.resets == resets
+
+
 @pytest.mark.parametrize(("text", "resets"), KNOWN)
 def test_a_reset_time_that_was_given_is_kept(text: str, resets: int) -> None:
     limit = find_limit(text, NOW)
@@ -159,7 +172,7 @@ def test_a_report_that_is_read_late_counts_from_its_own_time() -> None:
     said = "rate limit: try again in 10 minutes"
     limit = find_limit(said, NOW, said_at=NOW - 300 * SECOND)
     assert limit is not None
-    assert limit.resets == after(300)
+    assert limit.resets == after(360)
     stale = find_limit(said, NOW, said_at=NOW - 900 * SECOND)
     assert stale is not None
     assert stale.resets is None

@@ -1,7 +1,8 @@
 """Finds rate and usage limits in the words of clients and model servers, with the reset time if it was given.
 
 Pure. A reset time is never invented: a time of day without a time zone, a past time, and a time more than
-eight days away are unknown.
+eight days away are unknown. A time or a duration in minutes means the end of the minute, because clients
+round down.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ _MAX_PARTS: Final = 8
 """Maximum parts of a duration, such as "2 days 3 hours"."""
 _LONGEST: Final = timedelta(days=8)
 """The longest wait. The longest known limit lasts a week."""
+_MINUTE: Final = timedelta(minutes=1)
 _STALE: Final = timedelta(hours=1)
 """How long a time of day counts as past. After that, it means the next day."""
 
@@ -174,9 +176,10 @@ def _find_reset(text: str, now: datetime) -> datetime | None:
 def _parse_iso(date: str, clock: str, zone: str) -> datetime | None:
     offset = "+00:00" if zone.upper() in ("Z", "UTC", "GMT") else zone
     try:
-        return datetime.fromisoformat(f"{date}T{clock}{offset}")
+        found = datetime.fromisoformat(f"{date}T{clock}{offset}")
     except ValueError:
         return None
+    return found if clock.count(":") == 2 else found + _MINUTE
 
 
 def _parse_clock(found: re.Match[str], now: datetime) -> datetime | None:
@@ -190,20 +193,21 @@ def _parse_clock(found: re.Match[str], now: datetime) -> datetime | None:
         return None
     local = now.astimezone(zone).replace(minute=int(minute or 0), second=0, microsecond=0)
     if month is None:
-        today = local.replace(hour=hours)
-        if today.astimezone(UTC) > now:
+        today = local.replace(hour=hours).astimezone(UTC) + _MINUTE
+        if today > now:
             return today
         # A stale report names a time that has just passed. It does not mean tomorrow.
-        is_stale = now - today.astimezone(UTC) <= _STALE
-        return None if is_stale else (local + timedelta(days=1)).replace(hour=hours)
+        is_stale = now - today <= _STALE
+        return None if is_stale else (local + timedelta(days=1)).replace(hour=hours).astimezone(UTC) + _MINUTE
     number = _MONTHS.index(month.lower()) + 1
     for year in (local.year, local.year + 1):
         try:
             date = local.replace(year=year, month=number, day=int(day), hour=hours)
         except ValueError:
             return None
-        if date.astimezone(UTC) > now:
-            return date
+        end = date.astimezone(UTC) + _MINUTE
+        if end > now:
+            return end
     return None
 
 
@@ -227,7 +231,7 @@ def _parse_duration(text: str, start: int, plain: float | None = None) -> float 
 
     ``plain``: the seconds of a unit if the number has no unit; None if it needs one.
     """
-    seconds, at = 0.0, start
+    seconds, at, name = 0.0, start, ""
     for _ in range(_MAX_PARTS):
         part = _PART.match(text, at)
         if part is None:
@@ -237,7 +241,7 @@ def _parse_duration(text: str, start: int, plain: float | None = None) -> float 
         seconds += float(part[1]) * _SECONDS_OF[name]
         at = part.end()
     if at > start:
-        return seconds
+        return seconds + 60 if name == "m" else seconds
     number = _PLAIN.match(text, start)
     return None if number is None or plain is None else float(number[0]) * plain
 
