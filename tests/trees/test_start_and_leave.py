@@ -23,6 +23,7 @@ from service_process import PATIENCE, end_service
 from trees import launched_client
 from watchroom import Workspace
 from watchroom.agents.clients import client_program
+from watchroom.errors import WorkspaceNotFound
 from watchroom.features.people.service import find_id
 from watchroom.features.trees.place import TREE_FILE, display_name, find_repository, repository_of
 from watchroom.history.seal.anchors import SEAL_FOLDER, state_folder
@@ -166,6 +167,8 @@ def test_the_nearest_workspace_counts(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Workspace.open(tmp_path).close()
+    Workspace.open(other := make_repository(tmp_path / "other")).close()
+    Workspace.open(root_of(other)).close()
     assert find_workspace() == str(tmp_path), "the repository has none"
     Workspace.open(root_of(repository)).close()
     assert find_workspace() == str(root_of(repository))
@@ -173,9 +176,34 @@ def test_the_nearest_workspace_counts(
     Workspace.open(inner).close()
     monkeypatch.chdir(inner)
     assert find_workspace() == str(inner)
-    monkeypatch.chdir(repository)
-    Workspace.open(repository).close()
-    assert find_workspace() == str(repository), "a folder's own workspace comes first"
+    monkeypatch.chdir(other)
+    assert find_workspace() == str(other), "a folder's own workspace comes first"
+    with Workspace.open(other) as workspace:
+        assert workspace.root == str(other)
+
+
+def test_a_working_tree_opens_the_workspace_of_its_repository(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Workspace.open(root_of(repository), agents=["alice"]).close()
+    linked = tmp_path / "linked"
+    git(repository, "worktree", "add", "--quiet", str(linked))
+    monkeypatch.chdir(tmp_path)
+    for place in ("my project", repository / ".git", linked):
+        with Workspace.open(place, create=False) as workspace:
+            assert workspace.root == str(root_of(repository))
+            assert [*workspace.config.agents] == ["alice"]
+    with Workspace.open(repository, agents=["bob"]) as workspace:
+        assert [*workspace.config.agents] == ["alice", "bob"]
+    assert git(repository, "status", "--porcelain", "--ignored") == ""
+    assert git(linked, "status", "--porcelain", "--ignored") == ""
+
+
+def test_a_repository_without_a_workspace_is_an_ordinary_folder(repository: Path) -> None:
+    with pytest.raises(WorkspaceNotFound):
+        Workspace.open(repository, create=False)
+    with Workspace.open(repository) as workspace:
+        assert workspace.root == str(repository)
 
 
 def test_without_a_terminal_it_is_said_what_to_type(capsys: Captured, repository: Path) -> None:
