@@ -1201,6 +1201,12 @@ class UnknownRace(GitError):
     code = "unknown_race"
 
 
+class NoRaces(UnknownRace):
+    """The repository has no races."""
+
+    texts = "no_races"
+
+
 class InvalidHandOver(WatchroomError):
     """The work of an agent cannot be handed over so. Values: agent, rule."""
 

@@ -23,6 +23,7 @@ from watchroom.features.policy.service import AgentBreaker
 from watchroom.features.services import Services
 from watchroom.features.sessions.rules import row_address
 from watchroom.features.sessions.service import record_lost_processes
+from watchroom.features.trees.place import workspace_at
 from watchroom.features.trees.service import FOLLOW_SECONDS
 from watchroom.history.export import export
 from watchroom.history.verify import Problem, repair, verify, versions_broken
@@ -321,7 +322,9 @@ class Workspace:
         that it left out.
 
         Args:
-            root: Its folder, or the address of a database (``postgresql://…``) with its rows.
+            root: Its folder, a working tree or git folder of a repository that has a workspace, or the
+                address of a database (``postgresql://…``) with its rows. A folder's own workspace comes
+                first.
             agents: Agents to register.
             language: The language of a new workspace, default: English.
             create: If False, refuse a folder without a workspace.
@@ -348,6 +351,9 @@ class Workspace:
         if address is not None:
             path = _find_checkout(address, checkout)
         found = address or find_journal(path)
+        if not found and journal is None:
+            path = workspace_at(path) or path
+            found = find_journal(path)
         if journal is None and found is not None and is_server_address(found):
             journal = open_journal(found)
         # Nothing is created yet, so that a refused workspace leaves no files behind.

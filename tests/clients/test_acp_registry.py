@@ -251,6 +251,22 @@ def test_the_known_clients_are_found_without_a_network(capsys: Captured) -> None
     assert shown["supervised"][0]["tried"]
 
 
+def test_each_install_command_names_what_it_installs(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = run(capsys, "client", "show", "claude")[1]
+    assert "Install the client with: npm install -g @anthropic-ai/claude-code\n" in out
+    assert "Install the adapter claude-agent-acp, for watchroom run, with: npm install -g @agent" in out
+    gemini = run(capsys, "client", "show", "gemini")[1]
+    assert gemini.count("npm install") == 1, "it speaks the protocol without an adapter"
+    assert "Install the client with: npm install" in gemini
+    assert "Install the client with: npm install" in run(capsys, "client", "show", "opencode")[1]
+    monkeypatch.setenv(LANGUAGE_VARIABLE, "zh")
+    out = run(capsys, "client", "show", "claude")[1]
+    assert "安装客户端：npm install -g @anthropic-ai/claude-code\n" in out
+    assert "安装 watchroom run 所需的适配器 claude-agent-acp：npm install -g @agent" in out
+
+
 def test_an_index_that_cannot_be_fetched_is_reported(
     capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:

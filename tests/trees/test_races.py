@@ -238,7 +238,9 @@ def test_wrong_arguments_are_refused_before_anything_is_made(capsys: Captured, w
     assert "watchroom race" in misuse(capsys, "race", "pick", "x")
     assert "at most 40" in refusal(capsys, "race", "2", "Go", "--name", "a/b")
     assert "does not exist" in refusal(capsys, "race", "2", "Go", "--from=--output=x")
-    assert "no race" in refusal(capsys, "race", "show")
+    for command in (("race", "show"), ("race", "show", "9")):
+        said = refusal(capsys, *command)
+        assert 'There are no races. Start one: watchroom race 3 "PROMPT"' in said
     assert world.repository.git("worktree", "list").count("\n") == 0
     assert world.repository.git("branch", "--list", "race-*") == ""
 

@@ -19,16 +19,19 @@ from uuid import uuid4
 
 import pytest
 from cli.running import Captured, as_typed, misuse, printed, run, spawned
+from pty_driver import Terminal
 from service_process import PATIENCE, end_service
 from trees import launched_client
 from watchroom import Workspace
 from watchroom.agents.clients import client_program
+from watchroom.errors import WorkspaceNotFound
 from watchroom.features.people.service import find_id
 from watchroom.features.trees.place import TREE_FILE, display_name, find_repository, repository_of
 from watchroom.history.seal.anchors import SEAL_FOLDER, state_folder
 from watchroom.kernel.checkout.location import is_workspace
+from watchroom.texts import LANGUAGES, Language
 from watchroom_cli.arguments.workspace_argument import find_workspace
-from watchroom_cli.main import USAGE
+from watchroom_cli.main import LANGUAGE_VARIABLE, USAGE
 from watchroom_cli.start import repository as repository_command
 from watchroom_tui.presentation.localization import load_texts
 
@@ -166,6 +169,8 @@ def test_the_nearest_workspace_counts(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Workspace.open(tmp_path).close()
+    Workspace.open(other := make_repository(tmp_path / "other")).close()
+    Workspace.open(root_of(other)).close()
     assert find_workspace() == str(tmp_path), "the repository has none"
     Workspace.open(root_of(repository)).close()
     assert find_workspace() == str(root_of(repository))
@@ -173,9 +178,34 @@ def test_the_nearest_workspace_counts(
     Workspace.open(inner).close()
     monkeypatch.chdir(inner)
     assert find_workspace() == str(inner)
-    monkeypatch.chdir(repository)
-    Workspace.open(repository).close()
-    assert find_workspace() == str(repository), "a folder's own workspace comes first"
+    monkeypatch.chdir(other)
+    assert find_workspace() == str(other), "a folder's own workspace comes first"
+    with Workspace.open(other) as workspace:
+        assert workspace.root == str(other)
+
+
+def test_a_working_tree_opens_the_workspace_of_its_repository(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Workspace.open(root_of(repository), agents=["alice"]).close()
+    linked = tmp_path / "linked"
+    git(repository, "worktree", "add", "--quiet", str(linked))
+    monkeypatch.chdir(tmp_path)
+    for place in ("my project", repository / ".git", linked):
+        with Workspace.open(place, create=False) as workspace:
+            assert workspace.root == str(root_of(repository))
+            assert [*workspace.config.agents] == ["alice"]
+    with Workspace.open(repository, agents=["bob"]) as workspace:
+        assert [*workspace.config.agents] == ["alice", "bob"]
+    assert git(repository, "status", "--porcelain", "--ignored") == ""
+    assert git(linked, "status", "--porcelain", "--ignored") == ""
+
+
+def test_a_repository_without_a_workspace_is_an_ordinary_folder(repository: Path) -> None:
+    with pytest.raises(WorkspaceNotFound):
+        Workspace.open(repository, create=False)
+    with Workspace.open(repository) as workspace:
+        assert workspace.root == str(repository)
 
 
 def test_without_a_terminal_it_is_said_what_to_type(capsys: Captured, repository: Path) -> None:
@@ -230,6 +260,48 @@ def test_a_person_is_asked_once(
     assert is_workspace(root_of(repository)) == is_made
     if not is_made:
         assert state_of(repository) == before
+
+
+ELSEWHERE: Final = {"en": "This repository is supervised by now", "zh": "这个仓库现在已受监督"}
+
+
+@pytest.mark.slow(5)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_question_ends_when_another_command_supervises_the_repository(
+    repository: Path, language: Language
+) -> None:
+    question = load_texts(language)("cli.repository.question")
+    environment = {LANGUAGE_VARIABLE: language}
+    with Terminal(as_typed(), 120, 40, cwd=str(repository), env=environment) as terminal:
+        terminal.wait_for_text(question[-5:], timeout=PATIENCE)
+        # An answer without its end. The dashboard must not take it for its key, which closes it.
+        terminal.send("q")
+        Workspace.open(root_of(repository), agents=["alice"]).close()
+        terminal.wait_for_bytes(ELSEWHERE[language].encode(), timeout=PATIENCE)
+        terminal.wait_for_text("alice", timeout=PATIENCE)
+        terminal.settle()
+        assert any("alice" in line for line in terminal.screen())
+    assert git(repository, "status", "--porcelain", "--ignored") == ""
+
+
+@pytest.mark.parametrize("answer", ["y", "n", ""])
+def test_every_answer_opens_a_workspace_that_exists_by_then(
+    capsys: Captured, repository: Path, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    rows: list[int] = []
+
+    def ask(question: str) -> str:
+        with Workspace.open(root_of(repository)) as workspace:
+            rows.append(workspace.journal.last_seq())
+        return answer
+
+    monkeypatch.setattr(repository_command, "has_terminal", lambda: True)
+    monkeypatch.setattr("builtins.input", ask)
+    assert repository_command.offer_workspace(load_texts("en"), "zh") == str(root_of(repository))
+    assert ELSEWHERE["en"] in capsys.readouterr().out
+    with Workspace.open(root_of(repository)) as workspace:
+        assert rows == [workspace.journal.last_seq()]
+        assert workspace.config.language == "en"
 
 
 # Clients

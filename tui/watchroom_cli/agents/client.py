@@ -6,7 +6,7 @@ import platform
 import shutil
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from watchroom.agents.clients.acp_registry import AgentStart, RegistryAgent, list_starts, platform_name
@@ -151,9 +151,9 @@ def _show(args: Namespace, kept: KeptIndex | None, texts: Catalogue) -> None:
     if adapter is None and agent is None:
         raise WrongUsage(unknown_client(args.text, kept, texts))
     if adapter is not None:
-        installs, ways = _list_installs(adapter), list_ways(adapter, texts)
+        installs, ways = _find_installs(adapter, texts), list_ways(adapter, texts)
     else:
-        installs, ways = [], [other_way(args.text, texts)]
+        installs, ways = {}, [other_way(args.text, texts)]
     starts = find_starts(agent) if agent is not None else []
     if args.json:
         print_json(_as_json(args.text, agent, starts, installs, ways), indent=2)
@@ -162,8 +162,8 @@ def _show(args: Namespace, kept: KeptIndex | None, texts: Catalogue) -> None:
         print(f"{sanitize(agent.name)} {sanitize(agent.version)}: {sanitize(agent.description)}")
         if agent.repository:
             print(sanitize(agent.repository))
-    for each in installs:
-        print(texts("cli.client.install_with", command=each))
+    for line in installs.values():
+        print(line)
     for start in starts if adapter is None else ():
         print(texts("cli.client.start_with", kind=start.kind, command=quote_command(start.command)))
         print(f"  {describe_install(start, texts)}")
@@ -212,16 +212,23 @@ def _way(
     return ClientWay(command, tried, named)
 
 
-def _list_installs(adapter: ClientAdapter) -> list[str]:
-    given = [adapter.launch.install if adapter.launch else "", adapter.acp.install if adapter.acp else ""]
-    return [*dict.fromkeys(each for each in given if each)]
+def _find_installs(adapter: ClientAdapter, texts: Catalogue) -> dict[str, str]:
+    """Return the commands that install the client and its adapter, each with the line that says so."""
+    launch, acp = adapter.launch, adapter.acp
+    found = {}
+    if launch is not None and launch.install:
+        found[launch.install] = texts("cli.client.install_client", command=launch.install)
+    if acp is not None and acp.install and acp.install not in found:
+        key = "install_adapter" if found else "install_client"
+        found[acp.install] = texts(f"cli.client.{key}", program=acp.command[0], command=acp.install)
+    return found
 
 
 def _as_json(
     name: str,
     agent: RegistryAgent | None,
     starts: Sequence[AgentStart],
-    installs: Sequence[str],
+    installs: Collection[str],
     ways: Sequence[ClientWay],
 ) -> dict[str, Json]:
     return {

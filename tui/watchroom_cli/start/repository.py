@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import sys
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from watchroom.features.trees.place import RepositoryPlace, repository_at, workspace_root
 from watchroom.kernel.checkout.location import is_workspace
@@ -15,6 +16,10 @@ from watchroom_tui.presentation.sanitize import sanitize
 from watchroom_tui.terminal.session import has_terminal
 
 from watchroom_cli.arguments.workspace_argument import find_working_repository
+
+_STANDARD_INPUT: Final = 0
+_CHECK_SECONDS: Final = 0.3
+"""Seconds between checks whether another process has created the workspace."""
 
 
 class StartPlace(NamedTuple):
@@ -54,7 +59,8 @@ def make_workspace(root: str, language: Language) -> None:
 def offer_workspace(texts: Catalogue, language: Language) -> str | None:
     """Ask whether to supervise the repository of the working directory, and create its workspace.
 
-    Return the workspace. None without a repository or a terminal, or if the person declines. Raise
+    If another process creates the workspace meanwhile, the question ends, and any answer means this
+    workspace. Return the workspace. None without a repository or a terminal, or if the person declines. Raise
     `WatchroomError`, OSError.
     """
     place = find_working_repository()
@@ -67,7 +73,12 @@ def offer_workspace(texts: Catalogue, language: Language) -> str | None:
         print(texts("cli.repository.begin", folder=folder), file=sys.stderr)
         return None
     print(_wrap_words(texts("cli.repository.about", folder=folder, root=sanitize(root))))
-    if not ask(texts("cli.repository.question")):
+    print(_wrap_words(texts("cli.repository.question")), end=" ", flush=True)
+    is_agreed = _wait_for_answer(root) and _read_agreement()
+    if is_workspace(root):
+        print(_wrap_words(texts("cli.repository.elsewhere")))
+        return root
+    if not is_agreed:
         print(texts("cli.repository.declined"), file=sys.stderr)
         return None
     make_workspace(root, language)
@@ -76,10 +87,24 @@ def offer_workspace(texts: Catalogue, language: Language) -> str | None:
 
 def ask(question: str) -> bool:
     """Return whether the person at the terminal answers yes to ``question``."""
+    return _read_agreement(f"{_wrap_words(question)} ")
+
+
+def _read_agreement(prompt: str = "") -> bool:
     try:
-        return input(f"{_wrap_words(question)} ").strip().lower() in ("y", "yes", "是")
+        return input(prompt).strip().lower() in ("y", "yes", "是")
     except EOFError:
         return False
+
+
+def _wait_for_answer(root: str) -> bool:
+    """Wait until the person has typed a line. Return False if the workspace at ``root`` exists before, and
+    end the line of the question."""
+    while not select.select([_STANDARD_INPUT], [], [], _CHECK_SECONDS)[0]:
+        if is_workspace(root):
+            print()
+            return False
+    return True
 
 
 def _wrap_words(text: str) -> str:

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, ExitStack
 from itertools import count
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from watchroom.errors import GitError, InvalidRace, TreeKept, UnknownRace
+from watchroom.errors import GitError, InvalidRace, NoRaces, TreeKept, UnknownRace
 from watchroom.features.races.content import compare, measure, write_content
 from watchroom.features.races.reads import Race, RaceEntry, RaceReader, claim_key
 from watchroom.features.races.rows import (
@@ -94,9 +94,11 @@ class Races:
     def find(self, name: str = "") -> Race:
         """Return the race ``name``, default the newest. Raise `UnknownRace`."""
         names = self._reader.list_names()
-        race = self._reader.read(name or names[0]) if names else None
+        if not names:
+            raise NoRaces
+        race = self._reader.read(name or names[0])
         if race is None:
-            raise UnknownRace(name=name or "-", known=", ".join(names[:10]) or "-")
+            raise UnknownRace(name=name, known=", ".join(names[:10]))
         return race
 
     def choose_name(self, here: str) -> str:
