@@ -242,15 +242,6 @@ class MemoryJournal:
             for place, rows in found.items()
         )
 
-    def first_versions(self, zone: Zone, prefix: str, limit: int) -> list[str]:
-        with self._lock:
-            found = [
-                path
-                for (of, path), rows in self._versions.items()
-                if of == zone and path.startswith(prefix) and rows[-1].version == 1
-            ]
-        return sorted(found)[:limit]
-
     def refused(
         self, zone: Zone, path: str, *, after: int = 0, before: int | None = None, limit: int = 1000
     ) -> list[Row]:

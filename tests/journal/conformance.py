@@ -634,16 +634,6 @@ class Conformance:
         times = (rows[0].time - 1, rows[0].time, rows[-1].time)
         assert [journal.seq_at(each) for each in times] == [0, last, last]
 
-    def test_paths_with_their_first_version_only(self, journal: Journal) -> None:
-        for path in ("alice/s/1", "alice/s/2", "alice/t/1", "alicea/1", "bob/1"):
-            journal.append([Write("alice", "t", "collab", path, path)])
-        journal.append([Write("alice", "t", "collab", "alice/s/2", "again")])
-        journal.append([Note("alice", "t", "collab", "alice/x")])
-        journal.append([Write("alice", "t", "settings", "alice/y", "another zone")])
-        assert journal.first_versions("collab", "alice/", 9) == ["alice/s/1", "alice/t/1"]
-        assert journal.first_versions("collab", "alice/", 1) == ["alice/s/1"]
-        assert journal.first_versions("collab", "nobody/", 9) == []
-
     def test_a_filter_lets_the_same_rows_pass_in_every_journal(self, journal: Journal) -> None:
         drafts: list[Draft] = [
             Write("alice", "t", "collab", "plan.md", "x", message="AZ@[ É"),

@@ -414,7 +414,6 @@ def test_every_question_about_rows_is_answered_by_an_index(tmp_path: Path) -> No
         journal.versions("collab", "a")
         journal.changed_paths(0, 9)
         journal.changed_paths(0, 9, zones=["collab"])
-        journal.first_versions("request", "ann/", 9)
         journal.refused("collab", "a")
         journal.notes("collab", "a", "ann", "t")
         journal.last_notes([("collab", "a", "ann", "t")])

@@ -1,4 +1,4 @@
-"""Counts the open requests of an agent, at a cost that does not grow with the rows of others."""
+"""Counts the open requests of an agent, at a cost that does not grow with the journal."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from watchroom.model import Row, Zone
 
 MAX_NEW_ROWS: Final = 2000
 """Maximum number of rows that one search reads."""
-MAX_FOUND: Final = 2000
-"""Maximum number of open requests that one search finds in the index."""
 
 
 class _Known(NamedTuple):
@@ -25,9 +23,9 @@ class _Known(NamedTuple):
 class OpenRequests:
     """The open requests in ``journal``.
 
-    They are remembered for each agent, so that a search reads only the rows since the last search. If these
-    are more than `MAX_NEW_ROWS`, the index of the agent's requests is read instead. Not thread-safe for the
-    same agent.
+    They are remembered for each agent, so that a search reads only the rows since the last search, at most
+    `MAX_NEW_ROWS`. A request that another process opened before these rows is not found. Not thread-safe for
+    the same agent.
     """
 
     def __init__(self, journal: Journal) -> None:
@@ -44,11 +42,8 @@ class OpenRequests:
         """
         seq, folder, now = self._journal.last_seq(), f"{agent}/", self._journal.now()
         known = self._known.get(agent, _Known(0, frozenset()))
-        if seq - known.seq > MAX_NEW_ROWS:
-            new = self._journal.first_versions(ZONE, folder, MAX_FOUND)
-        else:
-            changed = self._journal.changed_paths(known.seq, seq, zones=(ZONE,))
-            new = [each.path for each in changed if each.path.startswith(folder)]
+        changed = self._journal.changed_paths(max(known.seq, seq - MAX_NEW_ROWS), seq, zones=(ZONE,))
+        new = (each.path for each in changed if each.path.startswith(folder))
         paths: list[tuple[Zone, str]] = [(ZONE, path) for path in sorted(known.paths.union(new))]
         heads = (head for head in self._journal.heads_of(paths) if head is not None and head.version == 1)
         found = [head for head in heads if not has_expired(_deadline(head), now)]

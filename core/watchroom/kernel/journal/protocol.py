@@ -300,11 +300,6 @@ class Journal(Protocol):
         """
         ...
 
-    def first_versions(self, zone: Zone, prefix: str, limit: int) -> list[str]:
-        """Return at most ``limit`` paths in ``zone`` with ``prefix`` (not empty) that have only their first
-        version, in order of path. An index is read, not the rows."""
-        ...
-
     def refused(
         self, zone: Zone, path: str, *, after: int = 0, before: int | None = None, limit: int = 1000
     ) -> list[Row]:

@@ -162,16 +162,6 @@ class SqlReads(ABC):
         )
         return join_groups(map(VersionGroup._make, found))
 
-    def first_versions(self, zone: Zone, prefix: str, limit: int) -> list[str]:
-        found = self._ask(
-            f"SELECT r.path FROM {self.dialect.schema}rows AS r"
-            " WHERE r.zone=? AND r.path>=? AND r.path<? AND r.version IS NOT NULL"
-            " GROUP BY r.path HAVING max(r.version)=1 ORDER BY r.path LIMIT ?",
-            *(zone, prefix, end_of_prefix(prefix), limit),
-            effort="scan",
-        )
-        return [path for (path,) in found]
-
     def refused(
         self, zone: Zone, path: str, *, after: int = 0, before: int | None = None, limit: int = 1000
     ) -> list[Row]:
