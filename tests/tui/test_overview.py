@@ -252,6 +252,7 @@ async def test_agents_that_begin_later_are_paused_and_go_on_with_the_others(work
         await shows_status(user, "waiting_for_human_input")
         say(workspace, "cancel_agent", agent_id="bob")
         await user.until(lambda: bob.session.state.status == "cancelled", "its end")
+        await shows_status(user, "cancelled")
         await user.press("ctrl+x")
         await user.is_asked("Let agents that begin from now on work?")
         await user.press("escape")
