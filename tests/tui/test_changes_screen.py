@@ -119,6 +119,43 @@ async def test_an_edit_is_one_line_of_activity(
         }
 
 
+async def test_each_read_of_a_client_is_one_read_of_its_agent(
+    kept: Workspace, alice: ScriptedClient, bob: ScriptedClient
+) -> None:
+    def read() -> None:
+        for client, name in ((bob, "a.txt"), (alice, "a.txt"), (alice, "b.txt"), (alice, "b.txt")):
+            client.read(name)
+        kept.flush()
+
+    await asyncio.to_thread(read)
+    async with dashboard(kept) as user:
+        await user.sees("3 reads")
+        assert not user.shows("4 reads")
+        log = [(each.row.actor, each.readings) for each in user.model.activity_log if each.readings]
+        assert log == [("alice", 3), ("bob", 1)]
+        await user.goes_to("8", "activity")
+        rows = [row.actor for row in user.list("rows").items if row.actor != "system"]
+        assert rows == ["alice", "alice", "alice", "bob"]
+
+
+async def test_reads_of_agents_at_the_same_time_are_counted_once(
+    kept: Workspace, alice: ScriptedClient, bob: ScriptedClient
+) -> None:
+    def read() -> None:
+        given = {"file_path": str(alice.folder / "a.txt")}
+        asked = [(client, client.ask("Read", given)[0]) for client in (alice, bob)]
+        file = {"content": "one\ntwo\nthree\n", "startLine": 1, "numLines": 3, "totalLines": 3}
+        for client, call in asked:
+            client.report("Read", call, given, {"file": file})
+        kept.flush()
+
+    await asyncio.to_thread(read)
+    async with dashboard(kept) as user:
+        await user.sees("a.txt")
+        log = [(each.row.actor, each.readings) for each in user.model.activity_log if each.readings]
+        assert sorted(log) == [("alice", 1), ("bob", 1)]
+
+
 async def test_changes_follow_edits_and_commits(
     kept: Workspace, repository: Repository, alice: ScriptedClient
 ) -> None:
