@@ -100,6 +100,26 @@ def test_a_call_that_a_rule_denies_is_refused_once(workspace: Workspace) -> None
     assert (view.rows, view.refused) == (1, 1)
 
 
+def test_a_call_that_the_client_refuses_itself_is_one_operation(workspace: Workspace) -> None:
+    refused = {**BASH, "tool_response": "<tool_use_error>Blocked: make deploy</tool_use_error>"}
+
+    async def play(attached: Attachment) -> None:
+        await attached.handle(told("PreToolUse", **EDIT))
+        await attached.handle(told("PostToolUseFailure", **EDIT, error="No such text"))
+        failed = {**EDIT, "tool_response": "<tool_use_error>No such text</tool_use_error>"}
+        await attached.handle(
+            told("PostToolBatch", tool_calls=[failed, refused, {**refused, "tool_use_id": ""}])
+        )
+        await attached.record_line(next(iter(attached.sessions.values())), RESULT)
+
+    run(workspace, play)
+    _, calls = seen(workspace)
+    assert [(each.tool, each.about, each.outcome) for each in calls] == [
+        ("Edit", "src/a.py", "failed"),
+        ("Bash", "make deploy", "failed"),
+    ]
+
+
 def test_a_path_of_others_is_refused(root: Path, workspace: Workspace) -> None:
     async def play(attached: Attachment) -> None:
         path = str(root / "agents" / "bob" / "notes.md")

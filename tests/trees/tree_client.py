@@ -80,6 +80,13 @@ class ScriptedClient:
             tool_response=response,
         )
 
+    def report_result(self, call: str, error: str) -> None:
+        """Report the error of ``call`` in the transcript."""
+        result = {"type": "tool_result", "tool_use_id": call, "content": error, "is_error": True}
+        (session,) = self._attachment.sessions.values()
+        line: dict[str, Any] = {"type": "user", "message": {"content": [result]}}
+        asyncio.run(self._attachment.record_line(session, line))
+
     def read(self, name: str) -> str:
         path = self.folder / name
         call, given = self.ask("Read", {"file_path": str(path)})

@@ -119,6 +119,73 @@ async def test_an_edit_is_one_line_of_activity(
         }
 
 
+async def test_each_read_of_a_client_is_one_read_of_its_agent(
+    kept: Workspace, alice: ScriptedClient, bob: ScriptedClient
+) -> None:
+    def read() -> None:
+        for client, name in ((bob, "a.txt"), (alice, "a.txt"), (alice, "b.txt"), (alice, "b.txt")):
+            client.read(name)
+        kept.flush()
+
+    await asyncio.to_thread(read)
+    async with dashboard(kept) as user:
+        await user.sees("3 reads")
+        assert not user.shows("4 reads")
+        log = [(each.row.actor, each.readings) for each in user.model.activity_log if each.readings]
+        assert log == [("alice", 3), ("bob", 1)]
+        await user.goes_to("8", "activity")
+        rows = [row.actor for row in user.list("rows").items if row.actor != "system"]
+        assert rows == ["alice", "alice", "alice", "bob"]
+
+
+async def test_reads_of_agents_at_the_same_time_are_counted_once(
+    kept: Workspace, alice: ScriptedClient, bob: ScriptedClient
+) -> None:
+    def read() -> None:
+        given = {"file_path": str(alice.folder / "a.txt")}
+        asked = [(client, client.ask("Read", given)[0]) for client in (alice, bob)]
+        file = {"content": "one\ntwo\nthree\n", "startLine": 1, "numLines": 3, "totalLines": 3}
+        for client, call in asked:
+            client.report("Read", call, given, {"file": file})
+        kept.flush()
+
+    await asyncio.to_thread(read)
+    async with dashboard(kept) as user:
+        await user.sees("a.txt")
+        log = [(each.row.actor, each.readings) for each in user.model.activity_log if each.readings]
+        assert sorted(log) == [("alice", 1), ("bob", 1)]
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+async def test_a_write_that_a_client_refuses_is_in_its_session(
+    kept: Workspace, alice: ScriptedClient, bob: ScriptedClient, is_late: bool
+) -> None:
+    """``is_late``: the transcript reports the result before the hook reports the call."""
+
+    def refuse() -> None:
+        alice.read("a.txt")
+        bob.read("a.txt")
+        bob.edit("a.txt", "one", "ONE")
+        error = "<tool_use_error>File has been modified since read</tool_use_error>"
+        if is_late:
+            alice.report_result("w1", error)
+        given = {"file_path": str(alice.folder / "a.txt"), "content": "uno\n"}
+        call = {"tool_name": "Write", "tool_use_id": "w1", "tool_input": given, "tool_response": error}
+        alice.hook("PostToolBatch", tool_calls=[call])
+        alice.report_result("w1", error)
+        kept.flush()
+
+    await asyncio.to_thread(refuse)
+    async with dashboard(kept) as user:
+        await user.goes_to("2", "agents")
+        said = "File has been modified since read" if is_late else "Not written: bob changed 'a.txt'"
+        await user.sees("✗ ▸ Write")
+        await user.until(lambda: said in " ".join(user.words_in("#session").split()), "the refusal")
+        await user.goes_to("8", "activity")
+        rows = [row for row in user.list("rows").items if row.actor == "alice"]
+        assert [(row.zone, row.outcome) for row in rows] == [("repo", "conflict"), ("repo", "ok")]
+
+
 async def test_changes_follow_edits_and_commits(
     kept: Workspace, repository: Repository, alice: ScriptedClient
 ) -> None:

@@ -70,6 +70,8 @@ def make_entries(agent: str, steps: Sequence[SessionStep], texts: Catalogue) -> 
     """Return the entries of the session's transcript."""
     found: list[TranscriptEntry] = []
     calls: dict[str, int] = {}
+    # A transcript can report the result of a call before a hook reports the call.
+    early: dict[str, str] = {}
     for row, record in steps:
         number = row.version or 0
         for event in _objects(record, "events"):
@@ -79,14 +81,19 @@ def make_entries(agent: str, steps: Sequence[SessionStep], texts: Catalogue) -> 
         for place, message in enumerate(_objects(record, "messages")):
             key = f"{number}.{place}"
             if message.get("role") == "tool":
-                at = calls.get(get_text(message, "tool_call_id"))
-                if at is not None:
-                    found[at] = _with_result(found[at], get_text(message, "content"), texts)
+                call_id, content = get_text(message, "tool_call_id"), get_text(message, "content")
+                at = calls.get(call_id)
+                if at is None:
+                    early[call_id] = content
+                else:
+                    found[at] = _with_result(found[at], content, texts)
                 continue
             found.extend(_message_entries(key, agent, message, texts))
             for order, call in enumerate(_objects(message, "tool_calls")):
                 calls[get_text(call, "id")] = len(found)
-                found.append(_call(f"{key}.{order}", agent, call, texts))
+                entry = _call(f"{key}.{order}", agent, call, texts)
+                result = early.pop(get_text(call, "id"), None)
+                found.append(entry if result is None else _with_result(entry, result, texts))
     return found
 
 

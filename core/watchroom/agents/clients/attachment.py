@@ -341,6 +341,8 @@ class Attachment:
         """Record the effects on files at the end of the call of ``event``, or at the end of a turn. Return a
         text for the agent about them."""
         trees = self._tree_calls
+        refused = _list_refused(event) if name == BATCH else []
+        told = [await self._end_refused(trees, session, event, each) for each in refused]
         if trees is None:
             return ""
         if name in (AFTER, FAILURE):
@@ -348,7 +350,6 @@ class Attachment:
             use, result = self._hooks.describe_use(event), self._hooks.describe_result(event)
             return await run_to_completion(None, trees.end, holder, use, result)
         if name == BATCH:
-            told = [await self._end_refused(trees, session, event, each) for each in _list_refused(event)]
             await run_in_thread(trees.end_turn, session.path, is_over=False)
             return "\n".join(each for each in told if each)
         if name in (STOP, STOP_FAILURE, END, SUBAGENT_END):
@@ -357,13 +358,21 @@ class Attachment:
         return ""
 
     async def _end_refused(
-        self, trees: TreeCalls, session: ClientSession, event: Event, refused: Mapping[str, Json]
+        self, trees: TreeCalls | None, session: ClientSession, event: Event, refused: Mapping[str, Json]
     ) -> str:
-        """Record a call that the client itself refused, as reported by ``event``. Return a text for the agent
-        about it."""
-        holder = Holder(self.agent, session.path, text_of(refused, "tool_use_id"))
-        use = self._hooks.describe_use({**event, **refused})
-        return await run_to_completion(None, trees.end_refused, holder, use)
+        """Record a call that the client itself refused, as reported by ``event``. Its start may be
+        recorded already. Return a text for the agent about it."""
+        call, tool = text_of(refused, "tool_use_id"), text_of(refused, "tool_name")
+        arguments, reason, code = dump(refused.get("tool_input")), "", ""
+        if trees is not None:
+            holder = Holder(self.agent, session.path, call)
+            use = self._hooks.describe_use({**event, **refused})
+            reason, code, _ = await run_to_completion(None, trees.end_refused, holder, use)
+        said = reason or text_of(refused, "tool_response")
+        await self.record(session, CallStarted(call, tool, arguments))
+        ended = CallFinished(call, said, True, code, tool, arguments, text_of(event, "cwd"))
+        await self.record(session, ended)
+        return reason
 
     async def end_session(self, session: ClientSession) -> None:
         """Withdraw the questions of ``session``, whose client has ended, and release its leases."""
@@ -1037,7 +1046,8 @@ def _list_refused(event: Event) -> list[Mapping[str, Json]]:
     """Return the calls of the batch in ``event`` that the client itself refused."""
     calls = event.get("tool_calls")
     known = [each for each in calls if isinstance(each, Mapping)] if isinstance(calls, list) else []
-    return [each for each in known[:_MAX_BATCH] if text_of(each, "tool_response").startswith(_TOOL_ERROR)]
+    refused = (each for each in known if text_of(each, "tool_response").startswith(_TOOL_ERROR))
+    return [each for each in refused if text_of(each, "tool_use_id")][:_MAX_BATCH]
 
 
 def _deny_by(name: str, reason: str, decision: PolicyDecision) -> HookAnswer:

@@ -2,7 +2,7 @@
 
 The transcript is not documented, so unknown lines are skipped. It has a line for each block of a message,
 each with the message's usage so far; `MessageUsage` counts each message once. At PreToolUse, the transcript
-lags behind. It never contains calls that the client itself refuses.
+lags behind. Of the hooks, only PostToolBatch reports calls that the client itself refuses.
 """
 
 from __future__ import annotations

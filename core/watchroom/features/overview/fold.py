@@ -28,6 +28,7 @@ from watchroom.features.needs.damage import DamageRule, find_damage
 from watchroom.features.overview.agents import AgentProjection, find_quiet_trees, is_being_settled
 from watchroom.features.overview.client_files import ClientFileProjection
 from watchroom.features.overview.configuration import CONFIG_ZONES, ConfigProjection
+from watchroom.features.overview.edit_rows import find_reported_read
 from watchroom.features.overview.fold_state import State, dump_state, kept_attributes, load_state
 from watchroom.features.overview.model import ActivityEntry, Model, SealView
 from watchroom.features.overview.needs import NeedProjection
@@ -65,7 +66,7 @@ from watchroom.model import (
 RECENT: Final = 400
 """The number of newest rows in the model."""
 
-FORMAT: Final = 17
+FORMAT: Final = 18
 """The format of `Fold.dump`. Increase it when a projection keeps other data, or when rows get another
 meaning. Older snapshots are then written again."""
 _READ_BY_COLUMNS: Final[frozenset[Zone]] = frozenset(
@@ -325,15 +326,25 @@ class Fold:
     def _show(self, row: Row) -> None:
         """Add ``row`` to the lists of recent rows, and to its agent's operations."""
         reading = is_reading(row)
+        self._log_row(row, int(reading))
         self._recent.append(row)
-        readings = int(reading)
-        if readings and self._log and self._log[-1].readings:
-            readings += self._log.pop().readings
-        self._log.append(ActivityEntry(row, readings))
         count_activity(self._activity, row.time)
         if not (row.zone == REPO and is_landing_path(row.path)):
             # The conflict of a landing names the author of the lines, who has done nothing now.
             self._agents.apply(row, is_reading=reading)
+
+    def _log_row(self, row: Row, readings: int) -> None:
+        """Add ``row`` to the activity list. ``readings``: 1 if it is a read, else 0."""
+        last = self._log[-1] if self._log else None
+        reported = find_reported_read(row, reversed(self._recent))
+        if reported is not None:
+            # The call was already counted.
+            if last is not None and last.row.seq == reported.seq:
+                self._log[-1] = last._replace(row=row)
+            return
+        if readings and last is not None and last.readings and last.row.actor == row.actor:
+            readings += self._log.pop().readings
+        self._log.append(ActivityEntry(row, readings))
 
     def _apply_to_tree(self, row: Row) -> None:
         self._comments.apply(row)

@@ -133,8 +133,8 @@ class SealView(NamedTuple):
 
 
 class ActivityEntry(NamedTuple):
-    """A line of the activity list: ``row``, or several successive reads (``readings``), of which ``row`` is
-    the newest."""
+    """A line of the activity list: ``row``, or several successive reads of one agent (``readings``), of which
+    ``row`` is the newest. A client's read and the row of its file are one read."""
 
     row: Row
     readings: int = 0

@@ -598,7 +598,7 @@ class TreeCalls:
         for write in opened.writes if not result.is_failed else ():
             told += self._end_write(holder, _as_made(write, made.get(write.file)), result.original)
         if result.is_failed and is_known:
-            told += self._note_failed(holder, use, opened.writes)
+            told += [each.reason for each in self._note_failed(holder, use, opened.writes)]
         elif use.writes:
             self._note_ignored(holder.agent, [self._find(each) for each in use.writes])
         return told
@@ -693,10 +693,10 @@ class TreeCalls:
             version = max(same, default=version)
         self._seen.note(agent, file.path, version, result.lines)
 
-    def _note_failed(self, holder: Holder, use: ToolUse, writes: Sequence[_OpenWrite]) -> list[str]:
+    def _note_failed(self, holder: Holder, use: ToolUse, writes: Sequence[_OpenWrite]) -> list[CallVerdict]:
         """Record writes that the client refused itself because others had changed the files. Return the
-        notices for the agent. The agent's next version settles these conflicts."""
-        told: list[str] = []
+        refusals for the agent. The agent's next version settles these conflicts."""
+        refused: list[CallVerdict] = []
         for write in writes:
             if write.intent is None or isinstance(write.intent, MovedText):
                 continue
@@ -712,17 +712,17 @@ class TreeCalls:
                 # The change fits no known version, so it did not fail because of others.
                 continue
             decision = Decision("refused", "stale_write", wanted, write.base, is_stale=True)
-            told.append(self._refuse(holder, write.file, view, seen, decision, write.intent).reason)
-        return told
+            refused.append(self._refuse(holder, write.file, view, seen, decision, write.intent))
+        return refused
 
-    def end_refused(self, holder: Holder, use: ToolUse) -> str:
+    def end_refused(self, holder: Holder, use: ToolUse) -> CallVerdict:
         """Record the writes of a call that the client refused itself, if others had changed the files. Return
-        the notices for the agent, empty without any."""
+        the refusal for the agent, or `PROCEED` if others had not changed them."""
         with self._lock:
             opened = self._open.pop(holder, None)
-        told: list[str] = []
+        refused: list[CallVerdict] = []
         if opened is not None:
-            told = self._note_failed(holder, use, opened.writes)
+            refused = self._note_failed(holder, use, opened.writes)
             self._trees.release(lambda each: each == holder)
         elif not self._was_refused(holder):
             writes = [(each, self._find(each)) for each in use.writes]
@@ -738,8 +738,10 @@ class TreeCalls:
                 decision = decide(each.intent, view, seen, holder.agent)
                 if decision.is_stale and not view.is_baseline:
                     decision = decision._replace(code=decision.code or "stale_write")
-                    told.append(self._refuse(holder, file, view, seen, decision, each.intent).reason)
-        return "\n".join(told)
+                    refused.append(self._refuse(holder, file, view, seen, decision, each.intent))
+        if not refused:
+            return PROCEED
+        return CallVerdict("\n".join(each.reason for each in refused), refused[0].code)
 
     def _was_refused(self, holder: Holder) -> bool:
         with self._lock:

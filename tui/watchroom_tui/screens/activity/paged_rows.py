@@ -7,12 +7,12 @@ from collections.abc import Hashable, Sequence
 from typing import Final
 
 from textual.message import Message
+from watchroom.features.overview.edit_rows import NEAR as NEAR_ROWS
+from watchroom.features.overview.edit_rows import without_repeats
 from watchroom.kernel.journal import RowFilter
 from watchroom.model import Row
 
 from watchroom_tui.context import dashboard_of
-from watchroom_tui.formatters.edit_rows import NEAR as NEAR_ROWS
-from watchroom_tui.formatters.edit_rows import without_repeats
 from watchroom_tui.widgets.row_list import RowList
 
 NEAR: Final = 100

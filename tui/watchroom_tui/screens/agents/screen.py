@@ -12,6 +12,7 @@ from watchroom.features.buffers.view import BufferView
 from watchroom.features.files.reads import list_private_files
 from watchroom.features.overview.agents import AgentView, Steering
 from watchroom.features.overview.client_files import ClientFile
+from watchroom.features.overview.edit_rows import without_repeats
 from watchroom.features.overview.model import Model, Need
 from watchroom.features.overview.reads import read_client_call
 from watchroom.kernel.reads import read_activity
@@ -21,7 +22,6 @@ from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.context import AgentTarget, RowTarget, SessionTarget, Target
 from watchroom_tui.dialogs.row import RowDialog
 from watchroom_tui.formatters.client_calls import client_file_lines
-from watchroom_tui.formatters.edit_rows import without_repeats
 from watchroom_tui.formatters.labels import path_of
 from watchroom_tui.keys.actions import Action, bindings
 from watchroom_tui.presentation.sanitize import sanitize

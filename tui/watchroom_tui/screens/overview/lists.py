@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import ClassVar, Final
 
+from watchroom.features.overview.edit_rows import without_repeats
 from watchroom.features.overview.model import ActivityEntry, Need
 from watchroom.model import Row
 
@@ -12,7 +13,6 @@ from watchroom_tui.context import dashboard_of
 from watchroom_tui.formatters import labels, need_texts
 from watchroom_tui.formatters.actor_class import agent_class
 from watchroom_tui.formatters.columns import Column
-from watchroom_tui.formatters.edit_rows import without_repeats
 from watchroom_tui.formatters.machines import RemoteNeed, sent_text
 from watchroom_tui.formatters.needs import (
     NeedKeys,
@@ -91,16 +91,18 @@ class NeedList(ItemList[Need | RemoteNeed]):
 
 
 class ActivityList(RowList):
-    """The activity, newest first. Successive reads are folded into one line until they are unfolded."""
+    """The activity, newest first. Successive reads of an agent are one line until they are unfolded."""
 
     def __init__(self, *, title: str, empty: str, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(title=title, empty=empty, id=id, classes=classes)
         self._folds: Mapping[int, tuple[int, int]] = {}
 
     def show_folded(self, entries: Sequence[ActivityEntry]) -> None:
-        """Show ``entries``, newest first. Successive reads, and the rows of one edit, are one line."""
+        """Show ``entries``, newest first. Successive reads of an agent, and the rows of one edit, are one
+        line."""
         kept = {row.seq for row in without_repeats([entry.row for entry in entries])}
-        entries = [entry for entry in entries if entry.row.seq in kept]
+        # The model has counted each read once. Its row may be a call with an equal row near it.
+        entries = [entry for entry in entries if entry.readings or entry.row.seq in kept]
         before = [entry.row.seq for entry in entries[1:]]
         # The key of a fold is the row before it, because the fold grows at its newer end.
         self._folds = {

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Final
 
 from watchroom.features.sessions.rows import client_call
@@ -18,9 +19,29 @@ def without_repeats(rows: Sequence[Row]) -> list[Row]:
 
     Two kinds of rows are left out: git's text before the first change of a file, and calls of clients' own
     tools if the files of the call have rows of their own. Those rows are versions after the call, refused
-    writes before it, or reads.
+    writes before it, or reads after it.
     """
     return [row for at, row in enumerate(rows) if row.tool != BASELINE and not _is_repeat(rows, at)]
+
+
+def find_reported_read(row: Row, before: Iterable[Row]) -> Row | None:
+    """Return the call of a client that read the file of ``row``, None if there is no such call.
+
+    ``before``: the rows before it, newest first.
+    """
+    if row.tool != READ:
+        return None
+    name = row.path.partition("/")[2]
+    for other in islice(before, NEAR):
+        if other.actor != row.actor:
+            continue
+        if other.tool == READ and other.path == row.path:
+            return None
+        call = client_call(other)
+        is_read = call is not None and call.kind == "read" and call.outcome == "ok"
+        if call is not None and is_read and _is_same(name, call.about):
+            return other
+    return None
 
 
 def _is_repeat(rows: Sequence[Row], at: int) -> bool:
@@ -33,7 +54,7 @@ def _is_repeat(rows: Sequence[Row], at: int) -> bool:
     elif call.kind == "edit":
         near = (row for row in newer if row.version is not None)
     elif call.kind == "read":
-        near = (row for row in (*newer, *older) if row.tool == READ)
+        near = (row for row in newer if row.tool == READ)
     else:
         return False
     actor, paths = rows[at].actor, call.paths or (call.about,)
