@@ -172,7 +172,7 @@ class PhonePages:
         if not link.is_request:
             lines = [link.text, self._texts("phone.decide_elsewhere")]
             return self._message(405, "phone.need", lines, self._place)
-        details, refusal = self._check(link)
+        details, refusal = self._check(link, token)
         if details is None or refusal is not None:
             return refusal or self._refuse("link_unknown", link)
         expected = self._form_token(token, details)
@@ -188,7 +188,7 @@ class PhonePages:
         """Approve the request of ``link`` exactly as it was asked. For buttons of apps, not of pages."""
         if request.all("origin") or request.all("sec-fetch-site"):
             return self._refuse("link_origin", link)
-        details, refusal = self._check(link)
+        details, refusal = self._check(link, token)
         if details is None or refusal is not None:
             return refusal or self._refuse("link_unknown", link)
         is_switched_on = self._workspace.config.web.approve_button
@@ -196,13 +196,14 @@ class PhonePages:
             return self._refuse("link_changed", link)
         return self._record(found, link, token, _Answer("approve", {"approved": True}))
 
-    def _check(self, link: Link) -> tuple[RequestDetails | None, PhoneResponse | None]:
+    def _check(self, link: Link, token: str) -> tuple[RequestDetails | None, PhoneResponse | None]:
         """Return the details of the request of ``link``, and the refusal if it cannot be answered here."""
         details = self._read(link)
         if details is None:
             return None, None
         if details.asked.ended is not None:
-            return details, self._refuse("link_closed", link, self._ended_lines(link))
+            refusal = self._refuse_used(link, token)
+            return details, refusal or self._refuse("link_closed", link, self._ended_lines(link))
         if self._needs_signature():
             return details, self._refuse("link_signed", link)
         return details, None
@@ -214,12 +215,17 @@ class PhonePages:
         result = toolbox.dispatch_tool_call(ANSWER, fields, call=found.path)
         if result["success"]:
             return self._message(200, f"phone.done.{answer.decision}", place=self._place)
-        if result["error"] == RequestClosed.code:
-            used = self._workspace.links.find(token)
-            if used.refusal == "link_used":
-                return self._refuse(used.refusal, link, self._used_lines(used, link))
+        if result["error"] == RequestClosed.code and (refusal := self._refuse_used(link, token)) is not None:
+            return refusal
         lines = [str(result.get("message", "")), str(result.get("suggestion", ""))]
         return self._message(409, "phone.failed", lines, self._place)
+
+    def _refuse_used(self, link: Link, token: str) -> PhoneResponse | None:
+        """Refuse ``link`` if another answer has used it up in the meantime."""
+        found = self._workspace.links.find(token)
+        if found.refusal != "link_used":
+            return None
+        return self._refuse(found.refusal, link, self._used_lines(found, link))
 
     def _read(self, link: Link) -> RequestDetails | None:
         """Return the request of ``link``, None if it cannot be read."""
