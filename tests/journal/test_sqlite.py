@@ -8,9 +8,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from random import Random
+from threading import Barrier
 
 import pytest
 from effort import rounds
@@ -448,6 +449,10 @@ def test_a_journal_is_opened_by_its_address(tmp_path: Path) -> None:
         open_journal("gopher://somewhere")
 
 
+def open_databases(folder: Path) -> list[str]:
+    return [each for each in open_below(folder) if each.endswith(".db")]
+
+
 def test_a_thread_that_reads_on_while_the_journal_is_closed_is_answered(tmp_path: Path) -> None:
     with counted_on_sqlite() as count:
         journal = SqliteJournal(tmp_path / "journal.db")
@@ -458,5 +463,25 @@ def test_a_thread_that_reads_on_while_the_journal_is_closed_is_answered(tmp_path
         # The journal opened another connection and made it read-only by a statement.
         assert count.statements == before + 2
         assert journal.last_seq() == 1
-        assert count.statements == before + 3
-        journal.close()
+        assert count.statements == before + 4
+        # Nobody closes the journal again.
+        assert not open_databases(tmp_path)
+
+
+def test_closing_amid_reads_leaves_no_connection_open(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+
+    def read(journal: SqliteJournal, barrier: Barrier) -> None:
+        barrier.wait()
+        with suppress(JournalError):
+            for _ in range(20):
+                journal.rows(0)
+
+    for _ in range(10):
+        journal, barrier = SqliteJournal(path), Barrier(4)
+        with ThreadPoolExecutor(3) as threads:
+            reading = [threads.submit(read, journal, barrier) for _ in range(3)]
+            barrier.wait()
+            journal.close()
+        assert [each.result() for each in reading] == [None] * 3
+        assert not open_databases(tmp_path)

@@ -286,7 +286,7 @@ def test_an_agent_at_a_limit_is_parked_and_one_key_resumes_it_once(desk: Desk) -
     def limit(seconds: float) -> None:
         words = f"Claude AI usage limit reached|{int(time.time() + seconds)}"
         client.send("StopFailure", error="rate_limit", last_assistant_message=words)
-        dashboard.sees("1 needs you", "⧖ parked claude1", "limit until", "usage limit reached")
+        dashboard.sees("1 needs you", "⧖ parked claude1", "limit until", "usage limit")
 
     limit(15)
     dashboard.goes_to("a", "then resumed", "all well")

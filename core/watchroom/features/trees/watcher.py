@@ -148,7 +148,6 @@ class TreeWatcher:
     def _run(self) -> None:
         while self._is_open:
             try:
-                self._record()
                 self._recorder.blobs.start()
                 self._follow()
             except Exception as error:  # noqa: BLE001  # whatever fails, changes are recorded once it works again
@@ -161,16 +160,17 @@ class TreeWatcher:
             self._watch.close()
 
     def _follow(self) -> None:
-        """Collect changes, and request their recording once no more arrive. Return after at most
-        `_WAIT_SECONDS`."""
+        """Record the changes so far, then collect changes, and record them once no more arrive. Return after
+        at most `_WAIT_SECONDS` if the tree is not watched."""
         watch = self._watch
         if watch is None:
+            self._record()
             with self._turn:
                 self._turn.wait_for(lambda: not self._is_open, _WAIT_SECONDS)
             self._recorder.suspect_all()
             return
-        began: float | None = None
-        """The time of the first unrecorded change."""
+        began: float | None = time.monotonic()
+        """The time of the first unrecorded change. Those before the start are not recorded either."""
         locked = -_MOVE_SECONDS
         """The time at which git was last seen changing files."""
         while self._is_open:

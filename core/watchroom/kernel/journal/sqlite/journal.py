@@ -92,6 +92,7 @@ class SqliteJournal(SqlReads):
         self._readers: SimpleQueue[sqlite3.Connection] = SimpleQueue()
         self._era = 0
         """The number of times the journal was opened. Readers from an earlier opening are not used again."""
+        self._is_closed = False
         self._watches: WeakSet[FileWatch] = WeakSet()
         self._waiting: WeakSet[FileWatch] = WeakSet()
         """The watches to wake after an append of this process."""
@@ -219,6 +220,7 @@ class SqliteJournal(SqlReads):
         self._text_factory = decode_damaged
 
     def close(self) -> None:
+        self._is_closed = True
         with ExitStack() as stack:
             stack.callback(self._close_readers)
             stack.callback(self._writer.close)
@@ -257,6 +259,9 @@ class SqliteJournal(SqlReads):
                     self._writer.give_back()
                 elif era == self._era:
                     self._readers.put(connection)
+                    if self._is_closed:
+                        # It was read while another thread closed the journal.
+                        self._close_readers()
                 else:
                     connection.close()
         except sqlite3.Error as error:
