@@ -393,3 +393,11 @@ def test_a_port_of_no_workspace_is_refused_with_the_reason(tmp_path: Path) -> No
     ended = spawned("mcp", str(tmp_path), "--http", "9")
     assert ended.returncode != 0
     assert "http://" not in ended.stderr
+
+
+def test_a_service_starts_while_the_one_before_it_ends(service_allowed: None) -> None:
+    for _ in range(5):
+        with running_service():
+            client_program.ask("POST", "/stop", seconds=PATIENCE)
+            with running_service():
+                assert service_status()

@@ -34,6 +34,11 @@ _MAX_LINE: Final = 32 * 1024 * 1024
 """Maximum bytes of a line from a relay."""
 _CHECK_SECONDS: Final = 10.0
 """Seconds between checks for unused workspaces and for the end of the idle time."""
+_ENDING_SECONDS: Final = 30.0
+"""Maximum seconds to wait for the lock of a service that is ending."""
+_LOCK_PAUSE_SECONDS: Final = 0.05
+_MAX_SEEN: Final = 4
+"""Number of looks in a row that find the socket of another service, after which that service is running."""
 _DRAIN_SECONDS: Final = 2.0
 """Seconds in which short requests are still answered after the service was stopped."""
 _SERVED: Final[
@@ -91,7 +96,7 @@ class Service:
         folder = await run_in_thread(make_runtime_folder)
         lock = ProcessLock(os.path.join(folder, LOCK), self._platform)
         try:
-            if not lock.try_acquire():
+            if not await run_in_thread(_acquire, lock):
                 return False
             started = self._platform.process_start(os.getpid())
             lock.set_text(f"{os.getpid()} {started:.0f} {self._version}"[:80])
@@ -269,3 +274,17 @@ def _order(version: str) -> tuple[tuple[int, ...], bool]:
 def _load_protocol() -> None:
     """Load the server of the Model Context Protocol before a client needs it. This takes half a second."""
     import watchroom.serving.stdio  # noqa: F401
+
+
+def _acquire(lock: ProcessLock) -> bool:
+    """Acquire ``lock``. Return False if another service is running. One that has no socket any more is
+    ending: wait for its lock."""
+    deadline = time.monotonic() + _ENDING_SECONDS
+    seen = 0
+    while not lock.try_acquire():
+        # A service that was just told to stop still has its socket for a moment.
+        seen = seen + 1 if os.path.exists(socket_path()) else 0
+        if seen > _MAX_SEEN or time.monotonic() > deadline:
+            return False
+        time.sleep(_LOCK_PAUSE_SECONDS)
+    return True
