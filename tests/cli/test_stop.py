@@ -56,7 +56,7 @@ async def test_endless_loops_are_paused_and_only_these_go_on(workspace: Workspac
         assert await asyncio.to_thread(printed, capsys, "stop", root, "--release") == "No agent is stopped.\n"
 
 
-async def test_all_are_paused_and_whoever_begins_later(workspace: Workspace, capsys: Captured) -> None:
+async def test_all_are_paused_and_agents_that_begin_later(workspace: Workspace, capsys: Captured) -> None:
     root = str(workspace.root)
     async with (
         workspace.sessions.begin("alice", looping(), FOR_EVER, messages=HELLO) as alice,
@@ -70,6 +70,19 @@ async def test_all_are_paused_and_whoever_begins_later(workspace: Workspace, cap
             assert released == "Resumed: alice, bob.\n"
             for each in (alice, bob):
                 await status_is(each, "running")
+
+
+async def test_a_stop_is_released_although_no_agent_is_left(workspace: Workspace, capsys: Captured) -> None:
+    root = str(workspace.root)
+    async with (
+        workspace.sessions.begin("alice", looping(), FOR_EVER, messages=HELLO) as alice,
+        at_work(alice),
+    ):
+        await asyncio.to_thread(printed, capsys, "stop", root, "--all", "--yes")
+        say(workspace, "cancel_agent", agent_id="alice")
+        await status_is(alice, "cancelled")
+        released = await asyncio.to_thread(printed, capsys, "stop", root, "--release", "--yes")
+        assert released == "Agents that begin from now on are not paused.\n"
 
 
 async def test_all_are_ended_even_in_a_tool_that_hangs(workspace: Workspace, capsys: Captured) -> None:

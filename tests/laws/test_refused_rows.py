@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,14 @@ from refusing import refusing, refusing_for_good
 from tasking import on_disk, without_privileges
 from trees.git_repo import git, make_repository
 from watchroom import Agent, Toolbox, Workspace
-from watchroom.errors import JournalError, PausedOnly
+from watchroom.errors import FileUnrecorded, JournalError, PausedOnly
 from watchroom.features.handoffs.rows import HAND_OVER
 from watchroom.features.tasks.files import OUTSIDERS
 from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.checkout.file_content import restored_if_refused
 from watchroom.kernel.commit import GroupCommit
 from watchroom.model import ASK, BUDGET_REACHED, MAX_TEXT_BYTES, PAUSE, STOP_AGENTS, WITHDRAW, Write
+from watchroom.platform.disk import Folder
 
 pytestmark = pytest.mark.sqlite
 PATIENCE = 20.0
@@ -556,3 +559,19 @@ def test_a_decision_whose_file_cannot_be_written_is_reported_as_recorded(
     (again,) = workspace.scan()
     ok(dana, "revert_outside_edit", **{**given, "conflict": again.seq})
     assert place.read_text() == "one\n"
+
+
+def test_a_file_is_not_restored_over_a_newer_edit(tmp_path: Path) -> None:
+    with closing(Folder(str(tmp_path / "work"), str(tmp_path / "scratch"))) as folder:
+        folder.write(("a.txt",), b"before")
+        before = folder.inspect(("a.txt",), MAX_TEXT_BYTES)
+        folder.write(("a.txt",), b"refused")
+
+        def edit_and_refuse() -> None:
+            with restored_if_refused(folder, ("a.txt",), before):
+                (tmp_path / "work/a.txt").write_text("by hand, and longer")
+                raise JournalError(reason="the disk is full")
+
+        with pytest.raises(FileUnrecorded):
+            edit_and_refuse()
+        assert (tmp_path / "work/a.txt").read_text() == "by hand, and longer"

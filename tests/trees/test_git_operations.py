@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from inotify_simple import INotify
 from trees.git_repository import Repository
 from trees.tree_client import ScriptedClient
 from watchroom import Row, Workspace
@@ -22,8 +24,8 @@ def rows_of(workspace: Workspace, name: str) -> list[Row]:
     return workspace.journal.history(REPO, tree.path(name))
 
 
-def is_soon(holds: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 5.0
+def is_soon(holds: Callable[[], bool], seconds: float = 5.0) -> bool:
+    deadline = time.monotonic() + seconds
     while not holds() and time.monotonic() < deadline:
         time.sleep(0.01)
     return holds()
@@ -106,3 +108,16 @@ def test_another_branch_with_many_changed_files_is_git_s_work(repository: Reposi
         found = [row for row in workspace.journal.rows(before, limit=100_000) if row.zone == REPO]
         assert {grade_of(row) for row in found if row.tool != BASELINE} <= {"git"}
         assert len(found) == (100 if has_rows else 0)
+
+
+@pytest.mark.slow(8)
+def test_changes_are_still_recorded_when_no_more_folders_can_be_watched(
+    kept: Workspace, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(INotify, "add_watch", refuse)
+    (repository.folder / "new").mkdir()
+    repository.write("new/a.txt", "by hand\n")
+    assert is_soon(lambda: len(rows_of(kept, "new/a.txt")) == 1, 20.0)

@@ -69,7 +69,7 @@ def _release(workspace: Workspace, person: str, args: Namespace, texts: Catalogu
     result = act_as_person(workspace, person, PersonCall(RELEASE_AGENTS, {}), language=args.language)
     if not _is_done(result):
         return 1
-    print(texts("cli.stop.released", agents=_join_names(agents)))
+    print(texts("cli.stop.released" if agents else "cli.stop.released_later", agents=_join_names(agents)))
     return 0
 
 
@@ -88,13 +88,15 @@ def _confirm(agents: Sequence[str], args: Namespace, texts: Catalogue) -> None:
     verb = "release" if args.release else "end" if args.end else "pause"
     if args.all and not args.end:
         verb = "pause_all"
+    if args.release and not agents:
+        verb = "release_later"
     answer = input(texts(f"cli.stop.{verb}_question", count=len(agents), agents=_join_names(agents)) + " ")
     if answer.strip().lower() not in ("y", "yes", "是"):
         raise WrongUsage(texts("cli.stop.left"))
 
 
 def _join_names(agents: Sequence[str]) -> str:
-    return ", ".join(map(sanitize, agents)) or "-"
+    return ", ".join(map(sanitize, agents))
 
 
 def _print(proofs: Sequence[StopProof], args: Namespace, texts: Catalogue) -> None:

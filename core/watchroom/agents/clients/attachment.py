@@ -666,6 +666,8 @@ class Attachment:
             if self._has_budgets(text_of(event, "tool_name")):
                 await hold_for_budgets(self.workspace, self.agent, None, deadline)
             await wait_until_resumed(self.workspace.stops, self.agent, deadline)
+            # During the pause, a person may have stopped the agent.
+            await run_in_thread(self.workspace.budgets.check_stop, self.agent)
         except (AgentPaused, BudgetReached) as error:
             return deny(name, error.message(self._language), error.code)
         # During the wait, the rules may have changed.

@@ -37,6 +37,8 @@ class SessionInbox:
         self._agent = agent
         self.prompted: dict[str, int] = {}
         """The row of the newest prompt that this process has seen, by session path."""
+        self._searched: dict[str, tuple[int, int]] = {}
+        """By session path: the cancellation after which a prompt was searched, and the last version read."""
 
     def controls(self, main: str) -> Controls:
         """Return the controls of the session at ``main``, which are also those of its subagents. Raise
@@ -51,6 +53,7 @@ class SessionInbox:
     def forget(self, main: str) -> None:
         """Remove the session at the path ``main`` from the cache."""
         self.prompted.pop(main, None)
+        self._searched.pop(main, None)
 
     def _is_cancelled(self, cancelled: Row, main: str, begun: Row | None) -> bool:
         """Return whether the cancellation is still in effect. It ends with the next prompt."""
@@ -63,15 +66,20 @@ class SessionInbox:
 
     def _find_prompt(self, main: str, after: int) -> int:
         """Return the first step with a prompt of the session at ``main`` after row ``after``, 0 if there is
-        none."""
+        none. Each step is read once."""
         journal = self._workspace.journal
-        head = next((row for row in journal.heads("session", main, as_of=after) if row.path == main), None)
-        version = (head.version or 0) if head is not None else 0
+        searched, version = self._searched.get(main, (0, 0))
+        if searched != after:
+            head = next(
+                (row for row in journal.heads("session", main, as_of=after) if row.path == main), None
+            )
+            version = (head.version or 0) if head is not None else 0
         while steps := journal.history("session", main, after_version=version, limit=_STEPS):
             for step in steps:
                 if has_prompt(self._workspace.session_zone.record(step).text):
                     return step.seq
             version += len(steps)
+        self._searched[main] = (after, version)
         return 0
 
     def take_news(self, main: str, handover: Handover) -> str:

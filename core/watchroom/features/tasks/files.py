@@ -383,13 +383,14 @@ class TaskFiles:
         folder = recorder.folder
         before = self.record_task_changes(task, OUTSIDERS).usage
         self.quota.check(_sum(before, DiskUsage(len(files), sum(map(len, files.values())))))
-        taken, written = [], []
+        taken: list[str] = []
+        written: dict[str, FileStamp | None] = {}
         try:
             for path, data in files.items():
                 try:
                     if folder.stamp(_parts(path)) is None:
                         folder.write(path, data, executable=path in executables)
-                        written.append(path)
+                        written[path] = folder.stamp(_parts(path))
                     else:
                         taken.append(path)
                 except DeniedError:
@@ -402,11 +403,12 @@ class TaskFiles:
             self._remove_unrecorded(recorder, written)
             raise
 
-    def _remove_unrecorded(self, recorder: FolderRecorder, paths: Sequence[str]) -> None:
-        """Remove the files at ``paths`` that were just written and have no row. Raise OSError."""
-        heads = self._store.journal.heads_of([(FILE, recorder.path(_parts(path))) for path in paths])
-        for path, head in zip(paths, heads, strict=True):
-            if head is None or head.deleted:
+    def _remove_unrecorded(self, recorder: FolderRecorder, written: Mapping[str, FileStamp | None]) -> None:
+        """Remove the files that were just written and have no row, unless another program has changed them
+        since. ``written``: their stamps, by path. Raise OSError."""
+        heads = self._store.journal.heads_of([(FILE, recorder.path(_parts(path))) for path in written])
+        for (path, stamp), head in zip(written.items(), heads, strict=True):
+            if (head is None or head.deleted) and recorder.folder.stamp(_parts(path)) == stamp:
                 recorder.folder.remove(path)
 
     def materialize_revert(self, task: str, path: str) -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from threading import Lock
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from watchroom.errors import NothingToCommit
+from watchroom.errors import JournalError, NothingToCommit, WorkUnrecorded
 from watchroom.features.config.store import Store
 from watchroom.features.reverts.rules import is_revert_row
-from watchroom.features.trees.done_work import reported_as_done
 from watchroom.features.trees.git import Conversion, FileState, GitTree, IndexEntry, parse_lfs_pointer
 from watchroom.features.trees.line_rules import (
     UNKNOWN,
@@ -57,6 +57,7 @@ BlockReason: TypeAlias = Literal["mixed", "not_kept"]
 - ``mixed``: the work depends on uncommitted work of others in the file.
 - ``not_kept``: the bytes of its newest version are neither in the journal nor on disk.
 """
+_MAX_WORK_CHARACTERS: Final = 500
 _KNOWN: Final = "known"
 """The field of a commit's note that has the `KnownVersions` of each path."""
 _DOMAIN: Final = "watchroom.invalid"
@@ -530,3 +531,17 @@ def is_agent(author: str) -> bool:
 def identity_of(agent: str) -> str:
     """Return ``agent`` as the author of a commit, in git's form ``NAME <EMAIL>``."""
     return f"{agent} <{agent}@{_DOMAIN}>"
+
+
+@contextmanager
+def reported_as_done(work: str) -> Iterator[None]:
+    """Raise `WorkUnrecorded` if the journal does not confirm the row that the context commits.
+
+    The journal's error would say that nothing was changed. ``work``: what git has, for the error.
+    """
+    try:
+        yield
+    except JournalError as error:
+        raise WorkUnrecorded(
+            work=escape_unstorable(work, _MAX_WORK_CHARACTERS), reason=error.message()
+        ) from error

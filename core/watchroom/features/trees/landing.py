@@ -19,7 +19,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom.errors import GitBusy, InvalidTarget, TargetChanged, TreeGone, UncommittedWork
 from watchroom.features.config.store import Store
-from watchroom.features.trees.done_work import reported_as_done
+from watchroom.features.trees.commits import reported_as_done
 from watchroom.features.trees.git import GitTree
 from watchroom.features.trees.git_merge import ConflictTexts, FileConflict, GitMerger, Merge
 from watchroom.features.trees.recorder import TreeRecorder

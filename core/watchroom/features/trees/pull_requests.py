@@ -38,8 +38,8 @@ from watchroom.features.trees.commits import (
     PlannedFile,
     author_of_version,
     is_agent,
+    reported_as_done,
 )
-from watchroom.features.trees.done_work import reported_as_done
 from watchroom.features.trees.git import FileState, GitTree
 from watchroom.features.trees.git_merge import GitMerger
 from watchroom.features.trees.git_process import run_git

@@ -148,6 +148,7 @@ class TreeWatcher:
     def _run(self) -> None:
         while self._is_open:
             try:
+                self._record_at_rest()
                 self._recorder.blobs.start()
                 self._follow()
             except Exception as error:  # noqa: BLE001  # whatever fails, changes are recorded once it works again
@@ -159,18 +160,25 @@ class TreeWatcher:
         if self._watch is not None:
             self._watch.close()
 
+    def _record_at_rest(self) -> None:
+        """Record the changes so far, once git changes no files: half of a checkout would look like the work
+        of somebody else."""
+        while self._is_open and not self._recorder.git.wait_for_git(_BARRIER_SECONDS):
+            pass
+        if self._is_open:
+            self._record()
+
     def _follow(self) -> None:
-        """Record the changes so far, then collect changes, and record them once no more arrive. Return after
-        at most `_WAIT_SECONDS` if the tree is not watched."""
+        """Collect changes, and record them once no more arrive. If the tree is not watched, return after
+        `_WAIT_SECONDS`."""
         watch = self._watch
         if watch is None:
-            self._record()
             with self._turn:
                 self._turn.wait_for(lambda: not self._is_open, _WAIT_SECONDS)
             self._recorder.suspect_all()
             return
-        began: float | None = time.monotonic()
-        """The time of the first unrecorded change. Those before the start are not recorded either."""
+        began: float | None = None
+        """The time of the first unrecorded change."""
         locked = -_MOVE_SECONDS
         """The time at which git was last seen changing files."""
         while self._is_open:

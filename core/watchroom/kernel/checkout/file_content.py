@@ -104,19 +104,21 @@ def restored_if_refused(folder: Folder, parts: Parts, before: Inspected | None) 
     """Restore the file at ``parts``, which was just written or removed, if its row, which the context
     commits, is refused.
 
-    Otherwise the refused text would become an external edit. The file is not restored if the row may exist.
+    Otherwise the refused text would become an external edit. The file is not restored if the row may exist,
+    or if another program has changed the file in the meantime.
 
     - ``before``: the file before, None if there was none.
 
-    Raise `FileUnrecorded` if the file cannot be restored.
+    Raise `FileUnrecorded` if the file is not restored.
     """
+    written = folder.stamp(parts)
     try:
         yield
     except OutcomeUnknown:
         raise
     except Exception as error:
         try:
-            is_restored = _restore(folder, parts, before)
+            is_restored = folder.stamp(parts) == written and _restore(folder, parts, before)
         except OSError:
             is_restored = False
         if not is_restored:
