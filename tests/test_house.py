@@ -31,7 +31,7 @@ CLOCK_READERS = {
     "features/sessions/runtime/state.py": "for steps that are in no workspace",
     "agents/simulation/player.py": "text that a simulated agent writes",
     "features/tasks/files.py": "times of files on this machine",
-    "features/trees/git.py": "times of files on this machine",
+    "features/trees/index_lock.py": "times of files on this machine",
     "features/trees/recorder.py": "times of files on this machine",
     "serving/machines/connection.py": "times of a connection, which has no journal on this machine",
 }

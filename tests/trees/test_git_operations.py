@@ -80,6 +80,40 @@ def test_nobody_waits_for_the_lock_of_a_git_that_was_killed(
     assert time.monotonic() - began < 0.9
 
 
+def test_a_lock_that_a_process_has_open_is_waited_for_however_old_it_is(
+    kept: Workspace, repository: Repository
+) -> None:
+    locked = lock(repository, age=60.0)
+    with locked.open("rb"):
+        repository.write("b.txt", "half\n")
+        time.sleep(0.7)
+        kept.trees.refresh_all()
+        assert rows_of(kept, "b.txt") == []
+    assert is_soon(lambda: len(rows_of(kept, "b.txt")) == 2)
+
+
+@pytest.mark.real
+def test_a_checkout_of_more_than_ten_seconds_is_git_s_work(repository: Repository) -> None:
+    names = [f"slow{number}.txt" for number in range(4)]
+    repository.git("config", "filter.slow.smudge", "sleep 3; cat")
+    repository.git("config", "filter.slow.clean", "cat")
+    repository.write(".gitattributes", "slow* filter=slow\n")
+    for name in names:
+        repository.write(name, "one\n")
+    repository.commit()
+    repository.git("checkout", "-q", "-b", "other")
+    for name in names:
+        repository.write(name, "two\n")
+    repository.commit()
+    with Workspace.open(repository.root) as workspace:
+        assert workspace.keep()
+        workspace.trees.refresh_all()
+        before = workspace.journal.last_seq()
+        repository.git("checkout", "-q", "main")
+        workspace.trees.refresh_all()
+        assert [row for row in workspace.journal.rows(before, limit=100) if row.zone == REPO] == []
+
+
 @pytest.mark.real
 @pytest.mark.parametrize("has_rows", [False, True])
 def test_another_branch_with_many_changed_files_is_git_s_work(repository: Repository, has_rows: bool) -> None:

@@ -17,6 +17,7 @@ from watchroom.errors import GitError
 from watchroom.features.tasks.ignored_files import ignored_among
 from watchroom.features.trees.git_process import reason_of, run_git
 from watchroom.features.trees.git_writes import CommitRequest, FileState, GitWriter
+from watchroom.features.trees.index_lock import IndexLock
 from watchroom.kernel.rules.file_versions import Blob
 from watchroom.platform.child_process import ChildResult
 from watchroom.platform.disk import FileStamp
@@ -64,8 +65,6 @@ _OPERATIONS: Final = (
 )
 """Files in the git folder of a tree that show an unfinished operation, and the operation."""
 _BRANCH_FILES: Final = ("rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START")
-_LOCK_SECONDS: Final = 10.0
-"""Seconds after which a lock of the index counts as left behind by a killed git."""
 _LOCK_POLL_SECONDS: Final = 0.005
 _MOVE_SECONDS: Final = 0.05
 """Seconds after the lock's end in which git also moves HEAD."""
@@ -156,6 +155,7 @@ class GitTree:
         self.git = git
         self.common = common
         self._packed: tuple[IndexStamp, bytes] | None = None
+        self._lock = IndexLock(git)
 
     @classmethod
     def find(cls, folder: str) -> GitTree | None:
@@ -229,12 +229,8 @@ class GitTree:
         return ""
 
     def is_changing(self) -> bool:
-        """Return whether git is changing files or the index: its lock exists and is recent."""
-        try:
-            locked = os.stat(os.path.join(self.git, "index.lock")).st_mtime
-        except OSError:
-            return False
-        return time.time() - locked < _LOCK_SECONDS
+        """Return whether git is changing files or the index, see `IndexLock.is_in_use`."""
+        return self._lock.is_in_use()
 
     def wait_for_git(self, seconds: float) -> bool:
         """Wait at most ``seconds`` until `is_changing` is False. Return whether it is."""
