@@ -486,8 +486,8 @@ class TreeCalls:
         self._remember(holder, _OpenCall(window=window, last_seq=self._store.journal.last_seq(), home=home))
         return PROCEED
 
-    def _close_window(self, holder: Holder, window: Window, *, is_last: bool = False) -> list[Row]:
-        rows = self._trees.close_window(window, is_last=is_last)
+    def _close_window(self, holder: Holder, window: Window) -> list[Row]:
+        rows = self._trees.close_window(window)
         with self._lock:
             if holder in self._commands:
                 self._commands[holder] = self._commands[holder]._replace(ended=time.monotonic())
@@ -656,7 +656,7 @@ class TreeCalls:
             holder, call = ended[0]
             if call.window is not None:
                 try:
-                    self._close_window(holder, call.window, is_last=is_over)
+                    self._close_window(holder, call.window)
                 except JournalError:
                     with self._lock:
                         self._open.update(ended[1:] if is_over else ended)

@@ -9,7 +9,6 @@ import contextlib
 import os
 import re
 import secrets
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -65,9 +64,6 @@ _OPERATIONS: Final = (
 )
 """Files in the git folder of a tree that show an unfinished operation, and the operation."""
 _BRANCH_FILES: Final = ("rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START")
-_LOCK_POLL_SECONDS: Final = 0.005
-_MOVE_SECONDS: Final = 0.05
-"""Seconds after the lock's end in which git also moves HEAD."""
 _CACHED: Final = re.compile(
     rb"([^\0]+)\0  ctime: (\d+):(\d+)\n  mtime: [^\n]*\n  dev: \d+\tino: (\d+)\n[^\n]*\n[^\n]*\n"
 )
@@ -234,15 +230,7 @@ class GitTree:
 
     def wait_for_git(self, seconds: float) -> bool:
         """Wait at most ``seconds`` until `is_changing` is False. Return whether it is."""
-        if not self.is_changing():
-            return True
-        deadline = time.monotonic() + seconds
-        while self.is_changing():
-            if time.monotonic() >= deadline:
-                return False
-            time.sleep(_LOCK_POLL_SECONDS)
-        time.sleep(_MOVE_SECONDS)
-        return True
+        return self._lock.wait(seconds)
 
     def list_index(self) -> dict[str, IndexEntry]:
         """Return the entries of the index by path. Raise `GitError`."""

@@ -1,13 +1,18 @@
-"""`IndexLock`: tells whether git is changing files of a working tree."""
+"""`IndexLock`: tells whether git is changing files of a working tree, and waits for it."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from typing import Final
 
 _LOCK_SECONDS: Final = 10.0
 """Seconds for which a lock counts as used, whether or not a process has it open."""
+_POLL_SECONDS: Final = 0.005
+_MOVE_SECONDS: Final = 0.05
+"""Seconds after a write of the index in which git also moves HEAD."""
+_INDEX: Final = "index"
 _NAME: Final = "index.lock"
 _PROCESSES: Final = "/proc"
 
@@ -21,6 +26,7 @@ class IndexLock:
 
     def __init__(self, git: str) -> None:
         self._path = os.path.join(git, _NAME)
+        self._index = os.path.join(git, _INDEX)
         self._left: tuple[int, int] | None = None
         """Inode and time of a lock that no process has open. Nobody opens it again."""
         self._found = ""
@@ -37,7 +43,8 @@ class IndexLock:
             lock = os.stat(self._path)
         except OSError:
             return False
-        if time.time() - lock.st_mtime < _LOCK_SECONDS:
+        # After the clock was set back, the age is negative.
+        if 0 <= time.time() - lock.st_mtime < _LOCK_SECONDS:
             return True
         stamp = (lock.st_ino, lock.st_mtime_ns)
         if stamp == self._left:
@@ -47,6 +54,20 @@ class IndexLock:
         if not self._found:
             self._left = stamp
         return bool(self._found)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait at most ``seconds`` until git changes no files, and then until it has moved HEAD. Return
+        whether git changes no files."""
+        deadline = time.monotonic() + seconds
+        while self.is_in_use():
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_POLL_SECONDS)
+        with contextlib.suppress(FileNotFoundError):
+            age = time.time() - os.stat(self._index).st_mtime
+            if 0 <= age < _MOVE_SECONDS:
+                time.sleep(_MOVE_SECONDS - age)
+        return True
 
 
 def _find_open(lock: os.stat_result) -> str:

@@ -243,7 +243,7 @@ class TreeRecorder:
             windows, leased, only = find_busy()
             rows: list[Row] = []
             try:
-                if only is not None and self._state is not None:
+                if only is not None:
                     self._record_names(sorted(only), windows, rows)
                 else:
                     self._record_suspects(windows, leased, rows)
@@ -275,11 +275,18 @@ class TreeRecorder:
         self._index, self._state, self._needs_look = index, state, False
 
     def _record_names(self, names: Sequence[str], windows: Sequence[Window], rows: list[Row]) -> None:
-        """Record the changes of the files ``names``, and add the rows to ``rows``. Use git's index of the
-        last comparison."""
-        finder = _Changes(self, self._index, None, _author(windows), _Moves())
+        """Record the changes of the files ``names``, and add the rows to ``rows``."""
+        if not names:
+            return
+        finder = self._find_without_git(_author(windows))
         for batch in _batches(finder.find(names)):
             rows += self._commit(batch)
+
+    def _find_without_git(self, author: _Author) -> _Changes:
+        """Return a finder of changes by ``author`` that does not ask who moved HEAD. It uses git's index of
+        the last comparison; before the first one, git's index now."""
+        index = self._index if self._state is not None else self.git.list_index()
+        return _Changes(self, index, None, author, _Moves())
 
     def list_recorded(self) -> set[str]:
         """Return the names of all files with rows, including deleted files, which may exist again."""
@@ -376,8 +383,7 @@ class TreeRecorder:
             (head,) = self.heads([name])
             content = self.content(name)
             if not is_current(head, content):
-                edit = _Changes(self, self._index, None, _author(()), _Moves())
-                for change in edit.find([name]):
+                for change in self._find_without_git(_author(())).find([name]):
                     self._store.commits.commit_all(change.drafts)
                 (head,) = self.heads([name])
             if draft.expected == ((head.version or 0) if head else 0):
@@ -455,8 +461,7 @@ class TreeRecorder:
 
     def _read_baseline(self, name: str) -> list[Write]:
         """Return the draft of the first version of the file ``name``, if the file is in git."""
-        finder = _Changes(self, self._index, None, _author(()), _Moves())
-        return finder.read_baseline(name)
+        return self._find_without_git(_author(())).read_baseline(name)
 
     def is_known(self, name: str, stamp: FileStamp | None, head: Row) -> bool:
         """Return whether the file ``name`` is known to equal ``head`` without reading it."""

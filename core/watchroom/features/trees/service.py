@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Condition, RLock
 from typing import Final, NamedTuple
 
-from watchroom.errors import JournalError, TreeGone, WatchroomError
+from watchroom.errors import TreeGone, WatchroomError
 from watchroom.features.config.store import Store
 from watchroom.features.trees.git import GitTree
 from watchroom.features.trees.recorder import Busy, TreeRecorder, Window
@@ -83,6 +83,8 @@ class Trees:
         """False after `close`."""
         self._windows: dict[Window, list[Row]] = {}
         """The running commands, each with the rows made since it began."""
+        self._uncompared: dict[Window, set[str]] = {}
+        """The ended commands, each with the ids of the trees that were not compared since."""
         self._listeners: list[Callable[[list[Row]], object]] = []
         self._leases: dict[tuple[str, str], Holder] = {}
         """The holders of leases, by tree and name of the file."""
@@ -189,6 +191,8 @@ class Trees:
         there = {tree.git.folder for tree in self.all()} | {*self._list_folders()}
         with self._lock:
             gone = [folder for folder in self._recorders if folder not in there]
+            for folder in gone:
+                self._note_compared(self._recorders[folder].id, [*self._uncompared])
             closing = [self._watchers.pop(each) for each in gone if each in self._watchers]
             recorders = [self._recorders.pop(each) for each in gone]
         for watcher in closing:
@@ -218,45 +222,62 @@ class Trees:
         While a git command changes files, wait at most a second. Then compare only the files leased by
         ``holder``, because half of a checkout would look like the work of somebody else.
         """
-        is_whole = tree.git.wait_for_git(_GIT_SECONDS)
+        tree.git.wait_for_git(_GIT_SECONDS)
         with self._lock:
             watcher = self._watchers.get(tree.git.folder)
         if watcher is None:
             tree.suspect_all()
         else:
             watcher.sync()
-        return self.record(tree, holder, is_whole=is_whole)
+        return self.record(tree, holder)
 
     def record(self, tree: TreeRecorder, holder: Holder | None = None, *, is_whole: bool = True) -> list[Row]:
         """Record the changes in ``tree`` that were noticed, see `refresh`. Return the rows; none if another
         process records changes, or the tree is gone.
 
-        ``is_whole``: all changes, not only those of files that ``holder`` has leased.
+        ``is_whole``: all changes, unless a git command is changing files; otherwise only those of files that
+        ``holder`` has leased.
         """
         if self.is_recorded_elsewhere or tree.was_replaced():
             return []
-        windows: list[Window] = []
+        running: list[Window] = []
+        compared: list[Window] = []
         committed: list[Row] = []
 
         def find_busy() -> Busy:
+            compares_all = is_whole and not tree.git.is_changing()
             with self._lock:
-                windows[:] = self._windows
+                running[:] = self._windows
+                ended = [each for each, left in self._uncompared.items() if tree.id in left]
+                compared[:] = ended if compares_all else ()
                 held = [(name, by) for (own, name), by in self._leases.items() if own == tree.id]
-                only = None if is_whole else {name for name, by in held if by == holder}
-                return Busy([*windows], {name for name, by in held if by != holder}, only)
+                only = None if compares_all else {name for name, by in held if by == holder}
+                windows = [*dict.fromkeys((*running, *ended))]
+                return Busy(windows, {name for name, by in held if by != holder}, only)
 
         def add_to_windows(rows: list[Row]) -> None:
             committed.extend(rows)
             # This must precede the closing of a window by another thread: the window would miss the rows.
             with self._lock:
-                for window in windows:
+                for window in running:
                     self._windows.get(window, []).extend(rows)
 
         try:
-            return tree.record(find_busy, add_to_windows)
+            rows = tree.record(find_busy, add_to_windows)
+            self._note_compared(tree.id, compared)
+            return rows
         finally:
             if committed:
                 self.publish(committed)
+
+    def _note_compared(self, tree: str, windows: Sequence[Window]) -> None:
+        """Note that ``tree`` was compared after the commands of ``windows`` had ended."""
+        with self._lock:
+            for window in windows:
+                left = self._uncompared.get(window, set())
+                left.discard(tree)
+                if not left:
+                    self._uncompared.pop(window, None)
 
     def publish(self, rows: list[Row]) -> None:
         """Call the listeners with the ``rows`` of changes."""
@@ -287,36 +308,37 @@ class Trees:
         with self._lock:
             self._windows.setdefault(window, [])
 
-    def close_window(self, window: Window, *, is_last: bool = True) -> list[Row]:
+    def close_window(self, window: Window) -> list[Row]:
         """Record the changes made while the command of ``window`` ran, and note that it has ended.
 
         Return the rows of all changes since it began; none if it was not open. Changed files that other
-        agents are writing are compared after the write, or after a second. ``is_last``: close the window even
-        if the journal refuses the changes. Otherwise it stays open, because they are still its agent's.
+        agents are writing are compared after the write, or after a second. A tree that cannot be compared
+        now, because git is changing files or the journal refuses rows, is compared later, or when this is
+        called again. Until then its changes still count as made while the command ran.
         """
         with self._lock:
-            if window not in self._windows:
+            if window not in self._windows and window not in self._uncompared:
                 return []
         deadline = time.monotonic() + _LEASED_SECONDS
         try:
+            self._note_uncompared(window)
             self.refresh_all()
             while self._has_leased_suspects() and time.monotonic() < deadline:
                 with self._released:
                     self._released.wait(deadline - time.monotonic())
                 for tree in self.all():
                     self.record(tree)
-        except JournalError:
-            if is_last:
-                self._forget_window(window)
-            raise
-        except BaseException:
-            self._forget_window(window)
-            raise
-        return self._forget_window(window)
+        finally:
+            with self._lock:
+                rows = self._windows.pop(window, [])
+        return rows
 
-    def _forget_window(self, window: Window) -> list[Row]:
-        with self._lock:
-            return self._windows.pop(window, [])
+    def _note_uncompared(self, window: Window) -> None:
+        """Note that no tree was compared since the command of ``window`` ended."""
+        trees = {tree.id for tree in self.all()}
+        if trees and not self.is_recorded_elsewhere:
+            with self._lock:
+                self._uncompared[window] = trees
 
     def _has_leased_suspects(self) -> bool:
         with self._lock:
