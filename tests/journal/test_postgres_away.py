@@ -141,7 +141,9 @@ def test_a_server_that_says_nothing_is_given_up() -> None:
                 writing.result(2 * SOON)
         finally:
             server.thaw()
-        assert journal.append([NOTE])[0].row.seq == journal.last_seq()
+        # The server may commit the row whose outcome is unknown now.
+        written = journal.append([NOTE])[0].row
+        assert written in [*journal.rows()]
 
 
 def test_a_claim_that_another_took_meanwhile_is_had_again_when_it_is_free(
