@@ -31,13 +31,17 @@ def is_soon(holds: Callable[[], bool], seconds: float = 60.0) -> bool:
     return holds()
 
 
-def lock(repository: Repository, *, age: float = 0.0) -> Path:
-    """Lock the index, as a git command does that began ``age`` seconds ago."""
+def lock(repository: Repository) -> Path:
+    """Lock the index, as a git command does that begins now."""
     path = repository.folder / ".git" / "index.lock"
     path.touch()
-    began = time.time() - age
-    os.utime(path, (began, began))
     return path
+
+
+def make_old(lock: Path, age: float) -> None:
+    """Make ``lock`` the lock of a git command that began ``age`` seconds ago."""
+    began = time.time() - age
+    os.utime(lock, (began, began))
 
 
 def test_what_changes_while_git_works_is_recorded_afterwards(kept: Workspace, repository: Repository) -> None:
@@ -106,7 +110,7 @@ def test_nobody_waits_for_the_lock_of_a_git_that_was_killed(
     kept: Workspace, repository: Repository, alice: ScriptedClient, age: float
 ) -> None:
     alice.read("a.txt")
-    lock(repository, age=age)
+    make_old(lock(repository), age)
     repository.write("b.txt", "by hand\n")
     assert is_soon(lambda: len(rows_of(kept, "b.txt")) == 2)
     taken = []
@@ -120,8 +124,9 @@ def test_nobody_waits_for_the_lock_of_a_git_that_was_killed(
 def test_a_lock_that_a_process_has_open_is_waited_for_however_old_it_is(
     kept: Workspace, repository: Repository
 ) -> None:
-    locked = lock(repository, age=60.0)
+    locked = lock(repository)
     with locked.open("rb"):
+        make_old(locked, 60.0)
         repository.write("b.txt", "half\n")
         time.sleep(0.7)
         kept.trees.refresh_all()
