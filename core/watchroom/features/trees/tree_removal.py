@@ -274,8 +274,8 @@ class TreeRemoval:
 
     def _write_rows(self, recorder: TreeRecorder, names: Sequence[str], both: Sequence[str]) -> None:
         """Record the files ``names`` as external edits. ``both``: the names of files whose staged content
-        differs from the content on disk. The staged content is recorded first. The same applies to a deleted
-        file without a row."""
+        differs from the content on disk. Staged content without a version is recorded first. The same applies
+        to a deleted file without a row."""
         git = recorder.git
         staged = git.read_blobs([*both, *names])
         committed = git.read_blobs(names, "HEAD:") if names and git.read_state().head else {}
@@ -291,7 +291,10 @@ class TreeRemoval:
                     data = committed.get(name)
                 if data is not None and (name in both or is_deleted):
                     mode = content.executable if content is not None else False
-                    drafts.insert(0, _describe(data, executable=mode))
+                    before = _describe(data, executable=mode)
+                    versions = self._store.journal.history(REPO, recorder.path(name))
+                    if not any(is_current(row, before) for row in versions):
+                        drafts.insert(0, before)
                 for each in drafts:
                     if is_current(head, each):
                         continue
