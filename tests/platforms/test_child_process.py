@@ -12,7 +12,7 @@ from threading import Event, Timer
 
 import pytest
 from watchroom.platform import detect_platform
-from watchroom.platform.child_process import module_command, run_child, run_module
+from watchroom.platform.child_process import AnsweringChild, module_command, run_child, run_module
 
 PATIENCE = 30
 
@@ -78,6 +78,39 @@ def test_a_missing_program_is_named() -> None:
     with pytest.raises(FileNotFoundError) as caught:
         run_child(["no-such-program"])
     assert caught.value.filename == "no-such-program"
+
+
+ANSWERER = """
+import sys, time
+for line in sys.stdin:
+    count, seconds = line.split()
+    for number in range(int(count)):
+        time.sleep(float(seconds))
+        print(number, flush=True)
+"""
+
+
+def test_a_child_that_goes_on_printing_is_not_stuck() -> None:
+    child = AnsweringChild(python(ANSWERER), folder=None)
+    try:
+        assert child.ask(b"1 0\n", b"0\n", PATIENCE, 100) == b""
+        assert child.ask(b"12 0.1\n", b"11\n", 1.0, 100) == b"".join(b"%d\n" % each for each in range(11))
+        answers = child.ask_each(b"3 0\n3 1000\n", b"\n", 4, 0.5, 100)
+        assert [next(answers) for _ in range(3)] == [b"0", b"1", b"2"]
+        with pytest.raises(TimeoutError):
+            next(answers)
+    finally:
+        child.close()
+
+
+def test_a_child_that_goes_on_printing_has_a_deadline() -> None:
+    child = AnsweringChild(python(ANSWERER), folder=None)
+    try:
+        answers = child.ask_each(b"1000 0.01\n", b"\n", 1000, PATIENCE, 100, time.monotonic() + 1.0)
+        with pytest.raises(TimeoutError):
+            list(answers)
+    finally:
+        child.close()
 
 
 WORKER = """

@@ -99,18 +99,77 @@ def test_a_filter_that_fails_is_left_out(repository: Repository, tree: GitTree, 
     assert (found["a.txt"], found["deep/b.txt"]) == (FILES["a.txt"], FILES["deep/b.txt"])
 
 
-def test_a_filter_that_hangs_holds_nobody_up(
+def test_filters_that_are_slow_together_apply(
     repository: Repository, tree: GitTree, reader: BlobReader
 ) -> None:
+    names = [f"{number}.slow" for number in range(12)]
+    for name in names:
+        repository.write(name, "one\n")
+    repository.commit()
+    repository.write(".gitattributes", "*.slow filter=own\n")
+    repository.git("config", "filter.own.smudge", "sleep 0.1; sed s/one/ONE/")
+    index = tree.list_index()
+    assert reader.read({name: index[name] for name in names}) == dict.fromkeys(names, b"ONE\n")
+
+
+def set_hanging_filter(repository: Repository) -> Path:
+    """Set a filter for ``a.txt`` that hangs while a file exists. Return this file. Another one beside it has a
+    line for each run of the filter. There are other filters for other files."""
+    repository.write(".gitattributes", "*.txt eol=crlf\na.txt filter=own\ndeep/b.txt filter=other\n")
+    repository.git("config", "filter.other.smudge", "sed s/b/B/")
+    stuck = repository.folder.with_name("stuck")
+    stuck.touch()
+    command = f"echo run >> {stuck}.runs; while [ -e {stuck} ]; do sleep 0.02; done; sed s/one/ONE/"
+    repository.git("config", "filter.own.smudge", command)
+    repository.git("config", "filter.own.required", "true")
+    return stuck
+
+
+def test_only_the_filter_that_hangs_is_left_out(
+    repository: Repository, tree: GitTree, reader: BlobReader
+) -> None:
+    """A hook would wait for it each time."""
+    stuck = set_hanging_filter(repository)
     entries = tree.list_index()
-    set_filter(repository, "sleep 100")
-    for limit in (3.0, 0.9):
-        began = time.monotonic()
+    for _ in range(2):
         found = reader.read(entries)
-        assert (found["a.txt"], found["deep/b.txt"]) == (FILES["a.txt"], FILES["deep/b.txt"])
-        assert time.monotonic() - began < limit
-    set_filter(repository, "sed s/one/ONE/")
-    assert reader.read(entries)["a.txt"] == b"ONE\ntwo\n"
+        assert (found["a.txt"], found["b.txt"]) == (b"one\r\ntwo\r\n", b"b\r\n")
+        assert found["deep/b.txt"] == b"B\r\n\r\n"
+        # Any change of attributes restarts git.
+        reader.restart()
+    assert Path(f"{stuck}.runs").read_text() == "run\n"
+    repository.git("config", "filter.own.smudge", "sed s/one/one!/")
+    assert reader.read(entries)["a.txt"] == b"one!\r\ntwo\r\n"
+
+
+def test_a_filter_that_hung_is_tried_again(
+    repository: Repository, tree: GitTree, reader: BlobReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("watchroom.features.trees.blob_reader._RETRY_SECONDS", 0.5)
+    stuck = set_hanging_filter(repository)
+    entries = tree.list_index()
+    assert reader.read(entries)["a.txt"] == b"one\r\ntwo\r\n"
+    stuck.unlink()
+    deadline = time.monotonic() + 30
+    while reader.read(entries)["a.txt"] != b"ONE\r\ntwo\r\n":
+        assert time.monotonic() < deadline
+
+
+def test_filters_that_take_long_are_left_out_for_the_rest_of_the_call(
+    repository: Repository, tree: GitTree
+) -> None:
+    set_filter(repository, "sleep 0.1; sed s/one/ONE/")
+    repository.write(".gitattributes", "*.txt eol=crlf\n*.txt filter=own\n")
+    names = [f"{number:02}.txt" for number in range(40)]
+    for name in names:
+        repository.write(name, "one\n")
+    repository.git("-c", "filter.own.smudge=", "add", ".")
+    reader = BlobReader(tree, 30.0, 1.0)
+    index = tree.list_index()
+    found = reader.read({name: index[name] for name in names})
+    assert (found[names[0]], found[names[-1]]) == (b"ONE\r\n", b"one\r\n")
+    assert reader.read({names[-1]: index[names[-1]]}) == {names[-1]: b"ONE\r\n"}
+    reader.close()
 
 
 def test_a_large_file_is_not_read(repository: Repository, reader: BlobReader, tree: GitTree) -> None:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from random import Random
 from threading import Event, Thread
@@ -606,6 +606,21 @@ def test_files_that_git_was_told_to_overlook_are_recorded(world: World) -> None:
     assert Path(added.tree.folder, "a.txt").read_text() == "overlooked\n"
 
 
+def test_a_staged_text_that_has_a_version_is_not_recorded_again(world: World) -> None:
+    """The lines of the newest text would count as others' work."""
+    added = world.add("x")
+    world.workspace.scan()
+    alice = ScriptedClient(world.workspace, "alice", Path(added.tree.folder))
+    alice.write("new.txt", "one\n")
+    world.git(added, "add", "new.txt")
+    alice.write("new.txt", "one\ntwo\n")
+    world.trees.plan_removal("x")
+    assert authors(world, added, "new.txt") == ["alice", "alice"]
+    world.git(added, "update-index", "--cacheinfo", f"100644,{world.branch('x:b.txt')},new.txt")
+    world.trees.plan_removal("x")
+    assert authors(world, added, "new.txt")[2:] == ["outside", "outside"]
+
+
 # Odd states
 
 
@@ -823,6 +838,138 @@ def test_a_tree_that_a_client_made_is_removed_as_well(world: World) -> None:
     assert world.branch("worktree-quick")
     (row,) = world.rows(REMOVE_TREE)
     assert row.detail["uncommitted"] == 1
+
+
+@pytest.fixture
+def supervised(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[World, Workspace]]:
+    """The same beside the service of another process, which records the changes. A removal without progress
+    looks soon at what the service still has to record."""
+    monkeypatch.setattr("watchroom.features.trees.tree_removal._QUIET_SECONDS", 0.2)
+    with (
+        Workspace.open(repository.root, agents=["alice"]) as service,
+        Workspace.open(repository.root) as other,
+    ):
+        assert service.keep()
+        yield World(other, repository), service
+
+
+def begin_writes(
+    service: Workspace, added: AddedTree, *names: str, text: str = "text\n"
+) -> Callable[[str], None]:
+    """Let alice write files. They are recorded with her as author once she reports them: return the function
+    that does so."""
+    service.trees.look_after()
+    alice = ScriptedClient(service, "alice", Path(added.tree.folder))
+    calls, before = {}, {}
+    for name in names:
+        path = Path(added.tree.folder, name)
+        before[name] = path.read_text() if path.exists() else None
+        calls[name] = alice.begin_write(name, text)
+        write(added, name, text)
+
+    def report(name: str) -> None:
+        call, given = calls[name]
+        alice.report("Write", call, given, {"content": given["content"], "originalFile": before[name]})
+
+    return report
+
+
+def authors(world: World, added: AddedTree, name: str) -> list[str]:
+    return [row.actor for row in world.workspace.journal.history("repo", f"{added.tree.id}/{name}")]
+
+
+def test_a_removal_waits_for_the_service_which_knows_the_authors(
+    supervised: tuple[World, Workspace],
+) -> None:
+    world, service = supervised
+    added = world.add("x")
+    report = begin_writes(service, added, "new.txt", "a.txt")
+    with ThreadPoolExecutor(1) as pool:
+        planned = pool.submit(world.trees.plan_removal, "x")
+        assert not wait([planned], 0.6).done
+        report("new.txt")
+        assert not wait([planned], 0.6).done
+        report("a.txt")
+        plan = planned.result()
+    assert (plan.obstacles, plan.uncommitted) == ((), ("a.txt", "new.txt"))
+    assert authors(world, added, "new.txt") == ["alice"]
+    assert authors(world, added, "a.txt")[-1] == "alice"
+
+
+def test_a_removal_waits_for_a_service_as_long_as_it_makes_progress(
+    supervised: tuple[World, Workspace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("watchroom.features.trees.tree_removal._STALLED_SECONDS", 1.5)
+    world, service = supervised
+    added = world.add("x")
+    names = [f"new{number}.txt" for number in range(5)]
+    report = begin_writes(service, added, *names)
+    with ThreadPoolExecutor(1) as pool:
+        planned = pool.submit(world.trees.plan_removal, "x")
+        for name in names:
+            assert not wait([planned], 0.4).done
+            report(name)
+        assert planned.result().obstacles == ()
+    assert [authors(world, added, name) for name in names] == [["alice"]] * len(names)
+
+
+def test_files_that_the_service_does_not_record_are_in_the_way(
+    supervised: tuple[World, Workspace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("watchroom.features.trees.tree_removal._STALLED_SECONDS", 0.4)
+    world, service = supervised
+    added = world.add("x")
+    begin_writes(service, added, "old.txt", text="old\n")("old.txt")
+    names = ("a.txt", "new.txt", "old.txt")
+    report = begin_writes(service, added, *names)
+    plan = world.trees.plan_removal("x")
+    assert [(each.kind, each.names) for each in plan.obstacles] == [("unrecorded", names)]
+    with pytest.raises(TreeKept):
+        world.trees.remove(DANA, plan, force=True)
+    assert [authors(world, added, name) for name in names] == [[], [], ["alice"]]
+    for name in names:
+        report(name)
+    world.remove("x")
+    assert authors(world, added, "old.txt") == ["alice", "alice"]
+
+
+def test_a_removal_does_not_wait_for_files_that_the_service_never_records(
+    supervised: tuple[World, Workspace],
+) -> None:
+    world, service = supervised
+    added = world.add("x")
+    folder = Path(added.tree.folder)
+    (folder / "mixed.txt").write_bytes(b"one\r\n")
+    world.git(added, "add", ".")
+    write(added, ".gitattributes", "mixed.txt text eol=crlf\n")
+    world.git(added, "add", ".gitattributes")
+    world.git(added, "commit", "-qm", "mixed line ends")
+    write(added, "b.txt", "of a commit\n")
+    world.git(added, "commit", "-qm", "undone", "b.txt")
+    service.trees.look_after()
+    service.trees.refresh_all()
+    world.git(added, "reset", "-q", "HEAD~1")
+    (folder / "link").symlink_to("a.txt")
+    os.utime(folder / "mixed.txt", ns=(1, 1))
+    service.trees.refresh_all()
+    plan = world.trees.plan_removal("x")
+    assert plan.uncommitted == ("b.txt", "link", "mixed.txt")
+    assert [(each.kind, each.names) for each in plan.obstacles] == [("not_kept", ("link",))]
+    assert authors(world, added, "b.txt") == ["outside"]
+
+
+def test_a_removal_records_changes_itself_when_the_service_has_ended(
+    supervised: tuple[World, Workspace],
+) -> None:
+    world, service = supervised
+    added = world.add("x")
+    begin_writes(service, added, "new.txt")
+    with ThreadPoolExecutor(1) as pool:
+        planned = pool.submit(world.trees.plan_removal, "x")
+        assert not wait([planned], 0.6).done
+        service.close()
+        assert planned.result().obstacles == ()
+    assert authors(world, added, "new.txt") == ["outside"]
 
 
 def test_the_service_of_another_process_does_not_record_the_removal_as_deletions(

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import math
 import os
 import selectors
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Event, Thread
 from typing import IO, Final, NamedTuple, cast
 
@@ -156,36 +157,58 @@ class AnsweringChild:
         self._output = cast("IO[bytes]", self._process.stdout)
         os.set_blocking(self._input.fileno(), False)
 
-    def ask(self, given: bytes, end: bytes, timeout: float, max_output: int) -> bytes:
-        """Send ``given``. Return the child's output before ``end``, which it prints last.
+    def ask(self, given: bytes, end: bytes, max_silence: float, max_output: int) -> bytes:
+        """Send ``given``. Return the child's output before ``end``. See `ask_each`."""
+        (answer,) = self.ask_each(given, end, 1, max_silence, max_output)
+        return answer
 
-        - ``timeout``: timeout in seconds.
-        - ``max_output``: maximum output in bytes.
+    def ask_each(
+        self,
+        given: bytes,
+        end: bytes,
+        count: int,
+        max_silence: float,
+        max_output: int,
+        deadline: float = math.inf,
+    ) -> Iterator[bytes]:
+        """Send ``given``. Yield the child's answers as soon as they are complete.
+
+        - ``end``: the child prints it after each answer.
+        - ``count``: the number of answers.
+        - ``max_silence``: timeout for the next output in seconds. A child that prints is slow, but not stuck.
+        - ``max_output``: maximum size of an answer in bytes.
+        - ``deadline``: the time by which all answers must be complete, by `time.monotonic`. Default none.
 
         Raise TimeoutError, and OSError if the child has ended (EPIPE) or prints too much (EFBIG). After an
-        error, close it.
+        error, close the child.
         """
-        deadline = time.monotonic() + timeout
+        silence_end = time.monotonic() + max_silence
         unsent = memoryview(given)
-        answer = bytearray()
+        printed = bytearray()
         with selectors.DefaultSelector() as selector:
             selector.register(self._input, selectors.EVENT_WRITE)
             selector.register(self._output, selectors.EVENT_READ)
-            while not answer.endswith(end):
-                for key, _ in selector.select(_wait_seconds(deadline, None)):
+            while count:
+                for key, _ in selector.select(_wait_seconds(min(silence_end, deadline), None)):
                     if key.fileobj is self._input:
                         unsent = unsent[os.write(key.fd, unsent) :]
                         if not unsent:
                             selector.unregister(self._input)
                     elif piece := os.read(key.fd, _PIECE_BYTES):
-                        answer += piece
+                        silence_end = time.monotonic() + max_silence
+                        start = max(0, len(printed) - len(end))
+                        printed += piece
+                        while count and (size := printed.find(end, start)) >= 0:
+                            yield bytes(printed[:size])
+                            del printed[: size + len(end)]
+                            start = 0
+                            count -= 1
                     else:
                         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
-                if len(answer) > max_output:
+                if len(printed) > max_output:
                     raise OSError(errno.EFBIG, f"the output has more than {max_output:,} bytes")
-                if time.monotonic() >= deadline:
+                if count and time.monotonic() >= min(silence_end, deadline):
                     raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
-        return bytes(answer[: -len(end)])
 
     def close(self) -> None:
         """Kill the child and its process group."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import logging
+import math
 import os
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, MutableMapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -20,6 +21,7 @@ from watchroom.features.trees.git_process import (
     SettingsStamps,
     git_command,
     git_environment,
+    run_git,
     stamp_settings,
 )
 from watchroom.platform.child_process import AnsweringChild
@@ -27,26 +29,33 @@ from watchroom.platform.child_process import AnsweringChild
 if TYPE_CHECKING:
     from watchroom.features.trees.git import GitTree, IndexEntry
 
-_SECONDS: Final = 3.0
-"""Timeout for all filters in one call. An agent waits for them, and clients wait six seconds for a hook."""
+_MAX_SILENCE: Final = 3.0
+"""Timeout in seconds for the next file. A filter that exceeds it is stuck."""
+_FILTER_SECONDS: Final = 5.0
+"""Timeout in seconds for all filters in one call. An agent waits for them, and clients wait six seconds for a
+hook."""
+_RETRY_SECONDS: Final = 20.0
+"""Seconds for which a stuck filter is left out."""
 _MAX_SECONDS: Final = 60.0
 """Seconds after which the processes are restarted, because settings may be in files that are not checked
 here."""
-_MAX_BYTES: Final = 32 * 1024 * 1024
-"""Maximum total size of the blobs in one call, in bytes."""
+_MAX_BYTES: Final = 128 * 1024 * 1024
+"""Maximum size of one of git's answers in bytes. Filters can enlarge a file."""
+_NO_FILTER: Final = (b"unspecified", b"unset", b"set")
+"""Values of the attribute ``filter`` that name no filter."""
 _log = logging.getLogger("watchroom")
 
 
 class _Processes(NamedTuple):
     """The git processes: one returns sizes, the other contents.
 
-    - ``stamps``: the stamps of the settings files when the processes were started.
-    - ``started``: when they were started, by `time.monotonic`.
+    - ``left_out``: the filters that do not apply.
+    - ``started``: when the processes were started, by `time.monotonic`.
     """
 
     sizes: AnsweringChild
     contents: AnsweringChild
-    stamps: SettingsStamps
+    left_out: frozenset[str]
     started: float
 
 
@@ -60,17 +69,23 @@ class _Blob(NamedTuple):
 class BlobReader:
     """Reads blobs for the working tree of ``git``. May be used from any thread.
 
-    ``seconds``: timeout for all filters in one call, default 3.
+    - ``max_silence``: timeout for each file in seconds, default 3.
+    - ``filter_seconds``: timeout for all filters in one call, default 5.
     """
 
-    def __init__(self, git: GitTree, seconds: float = _SECONDS) -> None:
+    def __init__(
+        self, git: GitTree, max_silence: float = _MAX_SILENCE, filter_seconds: float = _FILTER_SECONDS
+    ) -> None:
         self._git = git
-        self._seconds = seconds
+        self._max_silence = max_silence
+        self._filter_seconds = filter_seconds
         self._lock = Lock()
         self._processes: _Processes | None = None
         self._is_closed = False
-        self._is_stuck = False
-        """Whether a filter exceeded its timeout. Then no filters apply until settings change."""
+        self._stamps: SettingsStamps = ()
+        """The stamps of the settings files when the processes were last started."""
+        self._stuck: dict[str, float] = {}
+        """The stuck filters, and when they apply again, by `time.monotonic`."""
 
     def start(self) -> None:
         """Start the processes, so that the first call of `read` is as fast as the others."""
@@ -80,7 +95,6 @@ class BlobReader:
     def restart(self) -> None:
         """End the processes. They are started again when needed: call this when attributes have changed."""
         with self._lock:
-            self._is_stuck = False
             self._close()
 
     def close(self) -> None:
@@ -97,7 +111,8 @@ class BlobReader:
 
     def read(self, entries: Mapping[str, IndexEntry]) -> dict[str, bytes | None]:
         """Return the bytes that git would check out at the paths of ``entries``; see `GitTree.read_blobs`. If
-        a filter exceeds its timeout, the file is read without it. Raise `GitError`."""
+        a filter exceeds a timeout, files are read without it, but with line end conversion. Raise
+        `GitError`."""
         if not entries:
             return {}
         plain = {
@@ -128,7 +143,7 @@ class BlobReader:
         """Return the blobs at ``paths``, None for a path without a blob. The result is empty if git's
         long-running process cannot answer."""
         try:
-            lines = _ask_about(self._start().sizes, [f"{commit}:{path}" for path in paths], self._seconds)
+            lines = _ask_about(self._start().sizes, [f"{commit}:{path}" for path in paths], self._max_silence)
         except OSError as error:
             _log.debug("git cat-file: %r", error)
             self._close()
@@ -138,49 +153,73 @@ class BlobReader:
     def _read_plain(
         self, blobs: Mapping[str, str], sizes: Mapping[str, int] | None = None
     ) -> dict[str, bytes | None]:
-        """Return the contents of ``blobs``, by path; empty if git's long-running process cannot read them.
-        ``sizes``: of the blobs, if they are known."""
+        """Return the contents of ``blobs``, by path. Files that git's long-running process cannot read are
+        left out. ``sizes``: of the blobs, if they are known."""
+        found: dict[str, bytes | None] = {}
         try:
-            processes = self._start()
             if sizes is None:
-                sizes = _read_sizes(processes.sizes, set(blobs.values()), self._seconds)
-            readable = {path: blob for path, blob in blobs.items() if blob in sizes}
-            if sum(sizes[blob] for blob in readable.values()) > _MAX_BYTES:
-                return {}
-            found: dict[str, bytes | None] = dict.fromkeys(blobs)
-            if self._is_stuck:
-                raw = self._git.read_raw(set(readable.values()))
-                return found | {path: raw.get(blob) for path, blob in readable.items()}
-            for path, data in _read_contents(processes.contents, readable, self._seconds):
-                found[path] = data if len(data) <= MAX_BLOB_BYTES else None
-            return found
-        except TimeoutError:
-            _log.warning("%s: a filter of git takes longer than %.0f s", self._git.folder, self._seconds)
-            self._close()
-            self._is_stuck = True
-            return self._read_plain(blobs, sizes)
+                sizes = _read_sizes(self._start().sizes, set(blobs.values()), self._max_silence)
+            found |= dict.fromkeys(path for path, blob in blobs.items() if blob not in sizes)
+            self._read_filtered(blobs, found)
         except OSError as error:
             # For example, a failing filter ends git.
             _log.debug("git cat-file: %r", error)
             self._close()
-            return {}
+        return found
 
-    def _start(self) -> _Processes:
+    def _read_filtered(self, blobs: Mapping[str, str], found: MutableMapping[str, bytes | None]) -> None:
+        """Add the contents of ``blobs`` to ``found``, except those that it has. Raise OSError."""
+        deadline = time.monotonic() + self._filter_seconds
+        late: set[str] = set()
+        """The filters that are left out for the rest of this call."""
+        while rest := {path: blob for path, blob in blobs.items() if path not in found}:
+            processes = self._start(late)
+            try:
+                for path, data in _read_contents(processes.contents, rest, self._max_silence, deadline):
+                    found[path] = data if len(data) <= MAX_BLOB_BYTES else None
+            except TimeoutError:
+                self._close()
+                left = [path for path in rest if path not in found]
+                is_late = time.monotonic() >= deadline
+                filters = _find_filters(self._git, left if is_late else left[:1])
+                if filters <= processes.left_out:
+                    # Git itself is slow, for example because of the disk.
+                    raise
+                state = "slow" if is_late else "stuck"
+                _log.warning("%s: %s filters of git: %s", self._git.folder, state, ", ".join(sorted(filters)))
+                if is_late:
+                    late |= filters
+                    deadline = math.inf
+                else:
+                    self._stuck |= dict.fromkeys(filters, time.monotonic() + _RETRY_SECONDS)
+
+    def _start(self, late: Collection[str] = ()) -> _Processes:
+        """Return the processes, started if necessary. ``late``: filters that do not apply, in addition to
+        stuck ones."""
         if self._is_closed:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-        git = self._git
+        git, now = self._git, time.monotonic()
         stamps = stamp_settings(git.folder, git.git, git.common, "attributes", "attributes")
+        if stamps != self._stamps:
+            self._stuck.clear()
+            self._close()
+        left_out = frozenset(late).union(each for each, end in self._stuck.items() if now < end)
         known = self._processes
         if known is not None:
-            is_old = time.monotonic() - known.started > _MAX_SECONDS
-            if known.stamps == stamps and not is_old:
+            if known.left_out == left_out and now - known.started <= _MAX_SECONDS:
                 return known
-            self._is_stuck = self._is_stuck and known.stamps == stamps
             self._close()
-        environment = git_environment({"GIT_DIR": self._git.git, "GIT_WORK_TREE": self._git.folder})
+        settings = [
+            f"filter.{each}.{setting}"
+            for each in sorted(left_out)
+            for setting in ("smudge=", "process=", "required=false")
+        ]
+        environment = git_environment({"GIT_DIR": git.git, "GIT_WORK_TREE": git.folder})
 
         def start(*arguments: str) -> AnsweringChild:
-            return AnsweringChild(git_command(arguments), folder=self._git.folder, environment=environment)
+            return AnsweringChild(
+                git_command(arguments, settings), folder=git.folder, environment=environment
+            )
 
         sizes = start("cat-file", "--batch-check")
         try:
@@ -188,21 +227,34 @@ class BlobReader:
         except BaseException:
             sizes.close()
             raise
-        self._processes = _Processes(sizes, contents, stamps, time.monotonic())
+        self._stamps = stamps
+        self._processes = _Processes(sizes, contents, left_out, now)
         return self._processes
 
 
-def _read_sizes(child: AnsweringChild, blobs: set[str], seconds: float) -> dict[str, int]:
+def _find_filters(git: GitTree, paths: Sequence[str]) -> set[str]:
+    """Return the names of the filters that the attributes of ``paths`` name. Raise `GitError`."""
+    done = run_git(
+        ("check-attr", "-z", "--stdin", "filter"),
+        folder=git.folder,
+        variables={"GIT_DIR": git.git, "GIT_WORK_TREE": git.folder},
+        given=b"".join(os.fsencode(path) + b"\0" for path in paths),
+    )
+    # Git prints three fields for each path: the path, the attribute, its value.
+    return {os.fsdecode(each) for each in done.output.split(b"\0")[2::3] if each not in _NO_FILTER}
+
+
+def _read_sizes(child: AnsweringChild, blobs: set[str], max_silence: float) -> dict[str, int]:
     """Return the sizes of the ``blobs`` that exist and are at most 10 MB. Raise OSError."""
-    found = map(_parse_blob, _ask_about(child, sorted(blobs), seconds))
+    found = map(_parse_blob, _ask_about(child, sorted(blobs), max_silence))
     return {each.id: each.size for each in found if each is not None}
 
 
-def _ask_about(child: AnsweringChild, names: Sequence[str], seconds: float) -> list[str]:
+def _ask_about(child: AnsweringChild, names: Sequence[str], max_silence: float) -> list[str]:
     """Return git's line about each of the objects ``names``. Raise OSError."""
     end = f"?{secrets.token_hex(16)}"
     given = b"".join(os.fsencode(f"{each}\n") for each in (*names, end))
-    printed = child.ask(given, f"{end} missing\n".encode(), seconds, _MAX_BYTES)
+    printed = child.ask(given, f"{end} missing\n".encode(), max_silence, _MAX_BYTES)
     lines = printed.decode("utf-8", "surrogateescape").split("\n")[:-1]
     if len(lines) != len(names):
         raise OSError("git cat-file has left out an object")
@@ -219,20 +271,17 @@ def _parse_blob(line: str) -> _Blob | None:
 
 
 def _read_contents(
-    child: AnsweringChild, blobs: Mapping[str, str], seconds: float
+    child: AnsweringChild, blobs: Mapping[str, str], max_silence: float, deadline: float
 ) -> Iterator[tuple[str, bytes]]:
     """Yield each path of ``blobs`` with the bytes that git would check out there. Raise OSError."""
     # The size in git's own header is the size before the filters. So contents are separated by a line that
     # cannot be in them: the answer for an object that does not exist.
-    mark, end = (f"?{secrets.token_hex(16)}".encode() for _ in range(2))
-    paths = list(blobs)
-    asked = (blobs[path].encode() + b" " + os.fsencode(path) + b"\n" + mark + b"\n" for path in paths)
-    printed = child.ask(b"".join(asked) + end + b"\n", end + b" missing\n", seconds, 4 * _MAX_BYTES)
-    pieces = printed.split(b"\n" + mark + b" missing\n")[:-1]
-    if len(pieces) != len(paths):
-        raise OSError("git cat-file has left out a file")
-    for path, piece in zip(paths, pieces, strict=True):
-        header, _, data = piece.partition(b"\n")
-        if not header.startswith(blobs[path].encode() + b" blob "):
+    mark = f"?{secrets.token_hex(16)}".encode()
+    asked = (blob.encode() + b" " + os.fsencode(path) + b"\n" + mark + b"\n" for path, blob in blobs.items())
+    end = b"\n" + mark + b" missing\n"
+    answers = child.ask_each(b"".join(asked), end, len(blobs), max_silence, _MAX_BYTES, deadline)
+    for (path, blob), answer in zip(blobs.items(), answers, strict=True):
+        header, _, data = answer.partition(b"\n")
+        if not header.startswith(blob.encode() + b" blob "):
             raise OSError("git cat-file has no such blob")
         yield path, data

@@ -25,8 +25,8 @@ from watchroom.platform.child_process import AnsweringChild
 if TYPE_CHECKING:
     from watchroom.features.trees.git import GitTree
 
-_SECONDS: Final = 3.0
-"""Timeout of one call. An agent waits for it, and clients wait six seconds for a hook."""
+_MAX_SILENCE: Final = 3.0
+"""Timeout in seconds for the next path. An agent waits for it, and clients wait six seconds for a hook."""
 _MAX_SECONDS: Final = 60.0
 """Seconds after which the process is restarted, because patterns may be in files that are not checked
 here."""
@@ -110,7 +110,7 @@ def _ask(child: AnsweringChild, paths: Sequence[str]) -> frozenset[str]:
     """Return the ``paths`` that git ignores. Raise OSError."""
     end = _HERE + secrets.token_hex(16).encode() + b"\0"
     given = b"".join(_HERE + os.fsencode(path) + b"\0" for path in paths)
-    fields = child.ask(given + end, end, _SECONDS, _MAX_BYTES).split(b"\0")
+    fields = child.ask(given + end, end, _MAX_SILENCE, _MAX_BYTES).split(b"\0")
     # The last fields are about ``end``.
     patterns, answered = fields[2:-_FIELDS:_FIELDS], fields[3:-_FIELDS:_FIELDS]
     if answered != [_HERE + os.fsencode(path) for path in paths]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import filecmp
 import os
+import re
 import shutil
 import stat
 import time
@@ -20,6 +21,7 @@ from watchroom.features.trees.commits import AgentCommits
 from watchroom.features.trees.git import GitTree
 from watchroom.features.trees.git_process import reason_of, run_git
 from watchroom.features.trees.rows import CHANGE, GRADE, REPO, read_tree
+from watchroom.features.trees.service import FOLLOW_SECONDS
 from watchroom.features.trees.tree_files import AddedFiles, list_hidden, list_ignored_names
 from watchroom.features.trees.tree_states import UNFINISHED, TreePlace, has_submodules
 from watchroom.kernel.call_context import CallContext
@@ -27,7 +29,7 @@ from watchroom.kernel.checkout.file_content import FileContent, describe_file, i
 from watchroom.kernel.rules.file_versions import is_executable
 from watchroom.model import OUTSIDE, Json, Row
 from watchroom.platform.disk import FileStamp, Inspected
-from watchroom.validation import MAX_PATH_BYTES
+from watchroom.validation import MAX_PATH_BYTES, sha256
 
 if TYPE_CHECKING:
     from watchroom.features.config.store import Store
@@ -38,6 +40,7 @@ ObstacleKind: TypeAlias = Literal[
     "main",
     "locked",
     "git_running",
+    "unrecorded",
     "agents",
     "unfinished",
     "index_locked",
@@ -53,6 +56,7 @@ ObstacleKind: TypeAlias = Literal[
 - ``main``: it is the repository's main tree.
 - ``locked``: a person has locked it in git.
 - ``git_running``: a git command is changing it now.
+- ``unrecorded``: files that another process still has to record, but makes no progress with.
 - ``agents``: agents work in it.
 - ``unfinished``: an operation of git is not finished, such as a rebase.
 - ``index_locked``: a git command that was killed left its lock.
@@ -63,17 +67,24 @@ ObstacleKind: TypeAlias = Literal[
 - ``submodules``: submodules, whose repositories are in the tree's git folder.
 - ``staged``: its folder is gone, but its index has staged changes that are in no commit.
 """
-_FINAL: Final[tuple[ObstacleKind, ...]] = ("main", "locked", "git_running")
+_FINAL: Final[tuple[ObstacleKind, ...]] = ("main", "locked", "git_running", "unrecorded")
 """Obstacles that nobody can override."""
 _ASIDE: Final = ".watchroom-removed"
 """The suffix of the hidden folder that a tree is renamed to while it is removed."""
 _KEPT: Final = "watchroom/kept"
 """The prefix of the branches that are made for commits without a branch."""
 _GIT_SECONDS: Final = 1.0
-_RECORD_SECONDS: Final = 3.0
-"""Seconds to wait until another process has recorded changes, because only that process knows their
-authors."""
+_QUIET_SECONDS: Final = 3.0
+"""Seconds without progress after which another process that records changes may have recorded all that it
+records."""
+_STALLED_SECONDS: Final = FOLLOW_SECONDS + 10.0
+"""Seconds without progress after which a process that still has to record changes counts as stalled. It may
+not have found a new tree before."""
 _POLL_SECONDS: Final = 0.05
+_POLL_SHARE: Final = 0.1
+"""Seconds between checks for each second without progress, because a check can read thousands of files."""
+_ODD_LINE: Final = re.compile(r'\n|\r\Z|\A"')
+"""Matches paths that cannot be in a line of the input of ``git hash-object``."""
 _DELETE_SECONDS: Final = 5.0
 """Seconds in which the git folder of a tree is deleted again if other processes make files in it."""
 
@@ -142,9 +153,8 @@ class TreeRemoval:
             staged = _list_staged(place)
             obstacles += [Obstacle("staged", tuple(staged))] if staged else []
             return RemovalPlan(name, place, tuple(obstacles))
-        uncommitted, lost, stamps = self._record(place)
-        if lost:
-            obstacles.append(Obstacle("not_kept", tuple(lost)))
+        uncommitted, unkept, stamps = self._record(place)
+        obstacles += unkept
         if nested := _list_nested(place.tree):
             obstacles.append(Obstacle("nested", tuple(nested)))
         known = _Known(place, main, AddedFiles.read(place.git), caches)
@@ -164,9 +174,9 @@ class TreeRemoval:
             return place._replace(words=tuple(each for each in place.words if each != "gone"))
         return place
 
-    def _record(self, place: TreePlace) -> tuple[list[str], list[str], dict[str, FileStamp | None]]:
-        """Record the uncommitted files. Return their names, the names of the files that the journal does not
-        keep, and the stamps of all."""
+    def _record(self, place: TreePlace) -> tuple[list[str], list[Obstacle], dict[str, FileStamp | None]]:
+        """Record the uncommitted files. Return their names, an obstacle if some are not recorded or not kept,
+        and the stamps of all."""
         recorder = self._trees.tree_at(place.folder)
         if recorder is None:
             raise TreeGone(tree=place.id)
@@ -176,13 +186,10 @@ class TreeRemoval:
         names = sorted({*changed, *staged, *self._list_hidden_changes(recorder)})
         long = [each for each in names if len(os.fsencode(each)) > MAX_PATH_BYTES]
         names = [each for each in names if each not in long]
-        deadline = time.monotonic() + _RECORD_SECONDS
         # What was recorded may have been changed back, or deleted, since.
-        checked = sorted({*names, *recorder.list_recorded()})
-        while (missing := self._list_unrecorded(recorder, checked)) and time.monotonic() < deadline:
-            if not self._trees.is_recorded_elsewhere:
-                break
-            time.sleep(_POLL_SECONDS)
+        missing, awaited = self._wait_for_rows(recorder, {*names, *recorder.list_recorded()}, {*changed})
+        if awaited:
+            return names, [Obstacle("unrecorded", tuple(awaited))], {}
         both = [each for each in names if each in changed and each in staged]
         self._write_rows(recorder, missing, both)
         heads = zip(names, recorder.heads(names), strict=True)
@@ -190,7 +197,55 @@ class TreeRemoval:
         # The journal has no symbolic links.
         lost += [name for name in names if os.path.islink(os.path.join(place.folder, name))]
         stamps = {name: recorder.stamp(name) for name in names}
-        return names, [*lost, *long], stamps
+        lost += long
+        return names, [Obstacle("not_kept", tuple(lost))] if lost else [], stamps
+
+    def _wait_for_rows(
+        self, recorder: TreeRecorder, names: Collection[str], changed: Collection[str]
+    ) -> tuple[list[str], list[str]]:
+        """Wait while another process records the files ``names``, because only that process knows their
+        authors. Return the files without a current row, and those that a stalled process still has to record.
+
+        ``changed``: the files that differ from git's index.
+        """
+        checked = sorted(names)
+        missing = self._list_unrecorded(recorder, checked)
+        fewest, since = len(missing), time.monotonic()
+        while missing and self._trees.is_recorded_elsewhere:
+            quiet = time.monotonic() - since
+            if quiet > _QUIET_SECONDS:
+                awaited = self._list_awaited(recorder, missing, changed)
+                if not awaited or quiet > _STALLED_SECONDS:
+                    return missing, awaited
+            time.sleep(_POLL_SECONDS + quiet * _POLL_SHARE)
+            missing = self._list_unrecorded(recorder, checked)
+            if len(missing) < fewest:
+                fewest, since = len(missing), time.monotonic()
+        return missing, []
+
+    def _list_awaited(
+        self, recorder: TreeRecorder, names: Sequence[str], changed: Collection[str]
+    ) -> list[str]:
+        """Return those of the unrecorded files ``names`` that the process that records changes must record:
+        files with rows, untracked files, and texts that git does not have.
+
+        It can leave out deletions, and texts that git has: a reset makes both.
+        """
+        git, found = recorder.git, []
+        index, tracked = git.list_index(), {}
+        for name, head in zip(names, recorder.heads(names), strict=True):
+            entry, content = index.get(name), recorder.content(name)
+            if head is not None:
+                is_left_out = entry is not None and (entry.is_absent or entry.is_submodule)
+                found += [] if is_left_out or recorder.is_before_revert(head, content) else [name]
+            elif content is not None and entry is None:
+                found.append(name)
+            elif content is not None and name in changed:
+                tracked[name] = content.checksum
+        # A file can differ from the index only in its line ends or its time.
+        texts = git.read_blobs(tracked, entries=index)
+        own = [name for name, data in texts.items() if data is None or sha256(data) != tracked[name]]
+        return sorted({*found, *own} - _find_in_git(git, own))
 
     def _list_unrecorded(self, recorder: TreeRecorder, names: Sequence[str]) -> list[str]:
         heads = zip(names, recorder.heads(names), strict=True)
@@ -219,8 +274,8 @@ class TreeRemoval:
 
     def _write_rows(self, recorder: TreeRecorder, names: Sequence[str], both: Sequence[str]) -> None:
         """Record the files ``names`` as external edits. ``both``: the names of files whose staged content
-        differs from the content on disk. The staged content is recorded first. The same applies to a deleted
-        file without a row."""
+        differs from the content on disk. Staged content without a version is recorded first. The same applies
+        to a deleted file without a row."""
         git = recorder.git
         staged = git.read_blobs([*both, *names])
         committed = git.read_blobs(names, "HEAD:") if names and git.read_state().head else {}
@@ -236,7 +291,10 @@ class TreeRemoval:
                     data = committed.get(name)
                 if data is not None and (name in both or is_deleted):
                     mode = content.executable if content is not None else False
-                    drafts.insert(0, _describe(data, executable=mode))
+                    before = _describe(data, executable=mode)
+                    versions = self._store.journal.history(REPO, recorder.path(name))
+                    if not any(is_current(row, before) for row in versions):
+                        drafts.insert(0, before)
                 for each in drafts:
                     if is_current(head, each):
                         continue
@@ -494,6 +552,20 @@ def _list_nested(tree: GitTree) -> list[str]:
         variables={"GIT_DIR": tree.git, "GIT_WORK_TREE": tree.folder},
     )
     return [os.fsdecode(each) for each in done.output.split(b"\0") if each.endswith(b"/")]
+
+
+def _find_in_git(tree: GitTree, names: Sequence[str]) -> set[str]:
+    """Return those of the files ``names`` whose content is a blob of the repository."""
+
+    def ask(*arguments: str, given: bytes) -> bytes:
+        variables = {"GIT_DIR": tree.git, "GIT_WORK_TREE": tree.folder}
+        return run_git(arguments, folder=tree.folder, variables=variables, given=given, accepted=None).output
+
+    plain = [name for name in names if not _ODD_LINE.search(name)]
+    blobs = ask("hash-object", "--stdin-paths", given=b"".join(os.fsencode(f"{each}\n") for each in plain))
+    kinds = ask("cat-file", "--batch-check=%(objecttype)", given=blobs).splitlines()
+    # There are fewer if a file was deleted in the meantime.
+    return {name for name, kind in zip(plain, kinds, strict=False) if kind == b"blob"}
 
 
 def _describe(data: bytes, *, executable: bool = False) -> FileContent:
