@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import Final, NamedTuple
 
@@ -74,7 +74,8 @@ _MAX_CALLS: Final = 1000
 _MAX_COMPARISONS: Final = 5
 """Max comparisons of a file without versions, because the file may change all the time."""
 _UNREPORTED_SECONDS: Final = 2.0
-"""Age of an unreported write, in seconds, at which the next call of its session ends the write."""
+"""Age of a write, in seconds, at which the next call of its session ends it if its client may not report its
+end."""
 _MAX_COMMANDS: Final = 20
 _MAX_WORDS: Final = 50
 """Max commands of a command line, and max words of a command, to search for names of files."""
@@ -149,6 +150,7 @@ class _Command(NamedTuple):
 class _OpenCall(NamedTuple):
     """A checked call that has not ended: its writes, or the window of its command.
 
+    - ``can_end_unreported``: whether no further report of the client may end it.
     - ``is_background``: whether the command continues although the client has its result.
     - ``began``: the time of the check, by `time.monotonic`.
     - ``last_seq``: the newest row when its command began, None for other calls.
@@ -159,6 +161,7 @@ class _OpenCall(NamedTuple):
     window: Window | None = None
     last_seq: int | None = None
     home: str = ""
+    can_end_unreported: bool = False
     is_background: bool = False
     began: float = 0.0
 
@@ -208,7 +211,8 @@ class TreeCalls:
           write files of other trees.
         """
         self._note_active(holder, cwd)
-        self._settle_unreported(holder.session)
+        latest = time.monotonic() - _UNREPORTED_SECONDS
+        self._settle_unreported(holder.session, lambda call: call.can_end_unreported and call.began <= latest)
         if use.kind == "write":
             own = self._linked_tree(home)
             reason = self._refuse_other_tree(own, use) if own is not None else ""
@@ -232,13 +236,11 @@ class TreeCalls:
                 return self._texts("tree.other_tree", path=write.path, tree=own.git.folder, place=place)
         return ""
 
-    def _settle_unreported(self, session: str, seconds: float = _UNREPORTED_SECONDS) -> None:
-        """End the unreported writes of ``session`` that were checked ``seconds`` ago or earlier. Codex
-        reports neither failed patches nor patches by a shell."""
-        latest = time.monotonic() - seconds
+    def _settle_unreported(self, session: str, should_end: Callable[[_OpenCall], bool]) -> None:
+        """End the writes of the calls of ``session`` for which ``should_end`` returns True."""
         with self._lock:
             own = [each for each, call in self._open.items() if each.session == session and call.writes]
-            old = [(each, self._open.pop(each)) for each in own if self._open[each].began <= latest]
+            old = [(each, self._open.pop(each)) for each in own if should_end(self._open[each])]
         while old:
             holder, call = old[0]
             try:
@@ -279,7 +281,7 @@ class TreeCalls:
                 self._trees.release(lambda each: each == holder)
                 return self._refuse_leased(holder, file, files[file].intent, other)
         try:
-            verdict = self._decide_writes(holder, files, takes_texts=use.takes_texts)
+            verdict = self._decide_writes(holder, files, use)
         except BaseException:
             self._trees.release(lambda each: each == holder)
             raise
@@ -297,7 +299,7 @@ class TreeCalls:
         return bool(file.tree.ignored_among([file.name]))
 
     def _decide_writes(
-        self, holder: Holder, files: Mapping[TreeFile, FileWrite], *, takes_texts: bool
+        self, holder: Holder, files: Mapping[TreeFile, FileWrite], use: ToolUse
     ) -> CallVerdict:
         for tree in {each.tree.id: each.tree for each in files}.values():
             self._trees.refresh(tree, holder)
@@ -316,7 +318,7 @@ class TreeCalls:
                     continue
                 intent = WholeText(source.moved, is_patch=True)
             view, seen, decision = self._decide(holder, file, intent)
-            if decision.kind == "merged" and (source is not None or not takes_texts):
+            if decision.kind == "merged" and (source is not None or not use.takes_texts):
                 decision = decision._replace(kind="refused", code="stale_write")
             if decision.code is not None:
                 return self._refuse(holder, file, view, seen, decision, intent)
@@ -328,7 +330,8 @@ class TreeCalls:
                 merged.append(NewText(write.path, view.text or "", decision.text or ""))
             told = self._describe_stale(file, seen, decision) if decision.is_stale and view.author else ""
             opened[write.path] = _open_write(file, write.intent, view, seen, decision, told, source)
-        self._remember(holder, _OpenCall(tuple(opened.values())))
+        call = _OpenCall(tuple(opened.values()), can_end_unreported=use.can_end_unreported)
+        self._remember(holder, call)
         return CallVerdict(texts=tuple(merged))
 
     def _decide(
@@ -571,7 +574,7 @@ class TreeCalls:
         except JournalError:
             if is_known:
                 with self._lock:
-                    self._open[holder] = opened
+                    self._open[holder] = opened._replace(can_end_unreported=True)
             raise
         except BaseException:
             self._trees.release(lambda each: each == holder)
@@ -643,7 +646,7 @@ class TreeCalls:
         interrupted calls.
 
         ``is_over``: the session has ended, so its background commands end too."""
-        self._settle_unreported(session, 0.0)
+        self._settle_unreported(session, lambda call: True)
         with self._lock:
             own = [(holder, call) for holder, call in self._open.items() if holder.session == session]
             ended = [(holder, call) for holder, call in own if is_over or not call.is_background]
