@@ -171,3 +171,18 @@ def test_an_edit_whose_row_was_refused_is_recorded_by_the_next_call(
     wait(4)
     alice.read("b.txt")
     assert versions(kept, "a.txt") == [("alice", "tool", CAROLS)]
+
+
+def test_an_edit_that_was_not_checked_does_not_count_as_a_reading_of_the_rest(
+    kept: Workspace, repository: Repository, alice: ScriptedClient, bob: ScriptedClient
+) -> None:
+    alice.read("a.txt")
+    bob.edit("a.txt", "five", "five\nsix")
+    path = str(repository.folder / "a.txt")
+    alice.end_edit("unchecked", {"file_path": path, "old_string": "one", "new_string": "zero\none"})
+    with pytest.raises(Refused, match="have not read"):
+        alice.write("a.txt", CAROLS)
+    alice.edit("a.txt", "zero", "0")
+    alice.read("a.txt")
+    alice.write("a.txt", "all new\n")
+    assert repository.read("a.txt") == "all new\n"

@@ -817,7 +817,7 @@ class TreeCalls:
             told += self._find_losses(holder, own[-1:])
         elif own and other is not None:
             told += self._find_lost(holder, other, newest, self._view(own[0]), FileView(text=before))
-        if own:
+        if own and write.is_checked:
             self._note_own(holder.agent, write, own, between or (newest.text if other is not None else None))
         self._trees.publish(rows)
         others = self._others_since(holder.agent, file, began)
