@@ -297,7 +297,7 @@ def test_an_agent_reads_what_others_changed() -> None:
     assert len(said) == 11
     assert said[-1] == "2 more files that you read have changed."
     lost = say_lost_lines("a", "bob", find_lost_lines(BOB_AT_END, BASE, SAW), EN)
-    assert lost.startswith("Your command removed 1 line of bob in 'a' that you had not read.")
+    assert lost.startswith("You removed 1 line of bob in 'a' that you had not read.")
 
 
 def test_changed_lines_are_counted() -> None:

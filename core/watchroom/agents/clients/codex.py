@@ -119,8 +119,11 @@ def describe_use(event: Event) -> ToolUse:
     writes = list_patch_writes(event, patch, shell.folder if shell else "") if patch else None
     if writes is None:
         return ToolUse("command", command=command, folder=text_of(event, "cwd"))
-    # Codex itself refuses a patch without files.
-    return ToolUse("write", writes, takes_texts=shell is None) if writes else NOTHING
+    if not writes:
+        # Codex itself refuses a patch without files.
+        return NOTHING
+    # Codex reports neither failed patches nor patches by a shell.
+    return ToolUse("write", writes, takes_texts=shell is None, can_end_unreported=True)
 
 
 def _replace_texts(event: Event, texts: Sequence[NewText]) -> Mapping[str, Json]:

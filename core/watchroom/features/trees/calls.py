@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import Final, NamedTuple
 
@@ -74,7 +74,8 @@ _MAX_CALLS: Final = 1000
 _MAX_COMPARISONS: Final = 5
 """Max comparisons of a file without versions, because the file may change all the time."""
 _UNREPORTED_SECONDS: Final = 2.0
-"""Age of an unreported write, in seconds, at which the next call of its session ends the write."""
+"""Age of a write, in seconds, at which the next call of its session ends it if its client may not report its
+end."""
 _MAX_COMMANDS: Final = 20
 _MAX_WORDS: Final = 50
 """Max commands of a command line, and max words of a command, to search for names of files."""
@@ -104,7 +105,7 @@ PROCEED: Final = CallVerdict()
 class _OpenWrite(NamedTuple):
     """A write that an agent's client is making.
 
-    - ``before``: the text of the newest version at the check.
+    - ``before``, ``version``: the text and the number of the newest version at the check.
     - ``expected``: the file's text after the write; None if the write removes the file, or if unknown.
     - ``is_checked``: whether this process checked the write.
     - ``intent``: the checked change, None without a check.
@@ -120,6 +121,7 @@ class _OpenWrite(NamedTuple):
     before: str | None
     expected: str | None
     is_checked: bool = True
+    version: int = 0
     told: str = ""
     base: int = 0
     seen: FileView | None = None
@@ -149,6 +151,7 @@ class _Command(NamedTuple):
 class _OpenCall(NamedTuple):
     """A checked call that has not ended: its writes, or the window of its command.
 
+    - ``can_end_unreported``: whether no further report of the client may end it.
     - ``is_background``: whether the command continues although the client has its result.
     - ``began``: the time of the check, by `time.monotonic`.
     - ``last_seq``: the newest row when its command began, None for other calls.
@@ -159,6 +162,7 @@ class _OpenCall(NamedTuple):
     window: Window | None = None
     last_seq: int | None = None
     home: str = ""
+    can_end_unreported: bool = False
     is_background: bool = False
     began: float = 0.0
 
@@ -208,7 +212,8 @@ class TreeCalls:
           write files of other trees.
         """
         self._note_active(holder, cwd)
-        self._settle_unreported(holder.session)
+        latest = time.monotonic() - _UNREPORTED_SECONDS
+        self._settle_unreported(holder.session, lambda call: call.can_end_unreported and call.began <= latest)
         if use.kind == "write":
             own = self._linked_tree(home)
             reason = self._refuse_other_tree(own, use) if own is not None else ""
@@ -232,13 +237,11 @@ class TreeCalls:
                 return self._texts("tree.other_tree", path=write.path, tree=own.git.folder, place=place)
         return ""
 
-    def _settle_unreported(self, session: str, seconds: float = _UNREPORTED_SECONDS) -> None:
-        """End the unreported writes of ``session`` that were checked ``seconds`` ago or earlier. Codex
-        reports neither failed patches nor patches by a shell."""
-        latest = time.monotonic() - seconds
+    def _settle_unreported(self, session: str, should_end: Callable[[_OpenCall], bool]) -> None:
+        """End the writes of the calls of ``session`` for which ``should_end`` returns True."""
         with self._lock:
             own = [each for each, call in self._open.items() if each.session == session and call.writes]
-            old = [(each, self._open.pop(each)) for each in own if self._open[each].began <= latest]
+            old = [(each, self._open.pop(each)) for each in own if should_end(self._open[each])]
         while old:
             holder, call = old[0]
             try:
@@ -253,12 +256,17 @@ class TreeCalls:
     def _settle(self, holder: Holder, call: _OpenCall) -> None:
         """End the writes of ``call`` that were made."""
         for write in call.writes:
-            content = write.file.tree.content(write.file.name)
-            found = content.text if content is not None and content.data is None else None
-            is_made = write.expected is not None and found is not None and found != write.before
-            is_removed = write.removes and content is None and write.before is not None
-            if is_removed or (is_made and _plain(found or "") == _plain(write.expected or "")):
+            if self._is_made(write):
                 self._end_write(holder, write, None)
+
+    def _is_made(self, write: _OpenWrite) -> bool:
+        """Return whether the file is as ``write`` makes it, and differs from the text at the check."""
+        content = write.file.tree.content(write.file.name)
+        found = content.text if content is not None and content.data is None else None
+        if write.removes and content is None:
+            return write.before is not None
+        is_changed = write.expected is not None and found is not None and found != write.before
+        return is_changed and _plain(found or "") == _plain(write.expected or "")
 
     def _note_active(self, holder: Holder, cwd: str) -> None:
         tree = self._trees.tree_at(cwd) if cwd else None
@@ -279,7 +287,7 @@ class TreeCalls:
                 self._trees.release(lambda each: each == holder)
                 return self._refuse_leased(holder, file, files[file].intent, other)
         try:
-            verdict = self._decide_writes(holder, files, takes_texts=use.takes_texts)
+            verdict = self._decide_writes(holder, files, use)
         except BaseException:
             self._trees.release(lambda each: each == holder)
             raise
@@ -297,7 +305,7 @@ class TreeCalls:
         return bool(file.tree.ignored_among([file.name]))
 
     def _decide_writes(
-        self, holder: Holder, files: Mapping[TreeFile, FileWrite], *, takes_texts: bool
+        self, holder: Holder, files: Mapping[TreeFile, FileWrite], use: ToolUse
     ) -> CallVerdict:
         for tree in {each.tree.id: each.tree for each in files}.values():
             self._trees.refresh(tree, holder)
@@ -316,7 +324,7 @@ class TreeCalls:
                     continue
                 intent = WholeText(source.moved, is_patch=True)
             view, seen, decision = self._decide(holder, file, intent)
-            if decision.kind == "merged" and (source is not None or not takes_texts):
+            if decision.kind == "merged" and (source is not None or not use.takes_texts):
                 decision = decision._replace(kind="refused", code="stale_write")
             if decision.code is not None:
                 return self._refuse(holder, file, view, seen, decision, intent)
@@ -328,7 +336,8 @@ class TreeCalls:
                 merged.append(NewText(write.path, view.text or "", decision.text or ""))
             told = self._describe_stale(file, seen, decision) if decision.is_stale and view.author else ""
             opened[write.path] = _open_write(file, write.intent, view, seen, decision, told, source)
-        self._remember(holder, _OpenCall(tuple(opened.values())))
+        call = _OpenCall(tuple(opened.values()), can_end_unreported=use.can_end_unreported)
+        self._remember(holder, call)
         return CallVerdict(texts=tuple(merged))
 
     def _decide(
@@ -493,14 +502,23 @@ class TreeCalls:
                 self._commands[holder] = self._commands[holder]._replace(ended=time.monotonic())
         return rows
 
-    def _others_since(self, agent: str, began: float) -> dict[Holder, _Command]:
-        """Return the commands of other agents that ran at ``began`` or later."""
+    def _others_since(self, agent: str, file: TreeFile, began: float) -> dict[Holder, _Command]:
+        """Return the commands of other agents that ran at ``began`` or later, and their open calls that have
+        written ``file``."""
         with self._lock:
-            return {
+            found = {
                 holder: each
                 for holder, each in self._commands.items()
                 if holder.agent != agent and (each.ended is None or each.ended >= began)
             }
+            opened = [
+                (holder, write)
+                for holder, call in self._open.items()
+                for write in call.writes
+                if holder.agent != agent and write.file == file
+            ]
+        made = [holder for holder, write in opened if self._is_made(write)]
+        return found | {each: _Command(Window(each.agent, each.call), file.name) for each in made}
 
     def _guard(self, holder: Holder, command: str, cwd: str) -> str:
         """Return the refusal of a git command in ``command``, run in the folder ``cwd``; empty if
@@ -571,7 +589,7 @@ class TreeCalls:
         except JournalError:
             if is_known:
                 with self._lock:
-                    self._open[holder] = opened
+                    self._open[holder] = opened._replace(can_end_unreported=True)
             raise
         except BaseException:
             self._trees.release(lambda each: each == holder)
@@ -643,7 +661,7 @@ class TreeCalls:
         interrupted calls.
 
         ``is_over``: the session has ended, so its background commands end too."""
-        self._settle_unreported(session, 0.0)
+        self._settle_unreported(session, lambda call: True)
         with self._lock:
             own = [(holder, call) for holder, call in self._open.items() if holder.session == session]
             ended = [(holder, call) for holder, call in own if is_over or not call.is_background]
@@ -778,37 +796,48 @@ class TreeCalls:
         """Record the version that a write made, and other changes to the file since the check. Return the
         notices for the agent."""
         file, before, expected = write.file, write.before, write.expected
-        between: str | None = None
-        if original is not None and write.is_checked and _plain(original) != _plain(before or ""):
-            # Someone else wrote between the check and the write.
-            between = _with_line_ends(original, before or "")
+        other = self._find_other_version(holder, write)
+        newest = self._view(other) if other is not None else FileView(text=before)
+        between = _find_between(write, original)
+        if between is not None:
             if isinstance(write.intent, PassageEdit):
                 expected = replace_passage(between, write.intent)
+            if _plain(between) == _plain(newest.text or ""):
+                between = None
         began = write.began or time.monotonic()
         call = CallContext(holder.agent, WRITE_FILE)
         detail: dict[str, Json] = {GRADE: "tool", CLIENT_CALL_ID: holder.call}
         rows = file.tree.record_write(
             *(file.name, call, detail, expected, between),
-            lambda: [each.window for each in self._others_since(holder.agent, began).values()],
+            lambda: [each.window for each in self._others_since(holder.agent, file, began).values()],
         )
         own = [row for row in rows if row.actor == holder.agent]
         told = [write.told] if write.told else []
         if not write.is_checked:
             told += self._find_losses(holder, own[-1:])
-        if own:
-            self._note_own(holder.agent, write, own, between)
+        elif own and other is not None:
+            told += self._find_lost(holder, other, newest, self._view(own[0]), FileView(text=before))
+        if own and write.is_checked:
+            self._note_own(holder.agent, write, own, between or (newest.text if other is not None else None))
         self._trees.publish(rows)
-        if not rows:
-            return told
-        others = self._others_since(holder.agent, began)
+        others = self._others_since(holder.agent, file, began)
         if between is not None:
             for each in others:
                 self._find_losses(each, [row for row in rows[:-1] if row.actor != holder.agent])
             if self._has_lost(write, between, rows[-1]):
                 self._commit_conflict(file.path, between, self._view(rows[-1]), CHANGED_IN_WINDOW)
-        if expected is not None and own and rows[-1].actor == OUTSIDE:
-            self._find_overwritten(write, expected, rows[-1], [*others.values()])
+        last = rows[-1] if rows else other
+        if expected is not None and last is not None and last.actor != holder.agent:
+            self._find_overwritten(write, expected, last, [*others.values()])
         return told
+
+    def _find_other_version(self, holder: Holder, write: _OpenWrite) -> Row | None:
+        """Return the newest version of the file of ``write`` if someone else made it after the check, else
+        None. Others can write once the lease of the call is too old."""
+        (head,) = write.file.tree.heads([write.file.name])
+        if not write.is_checked or head is None or head.actor == holder.agent or head.tool == BASELINE:
+            return None
+        return head if (head.version or 0) > write.version else None
 
     def _note_own(self, agent: str, write: _OpenWrite, own: Sequence[Row], between: str | None) -> None:
         """Record that ``agent`` has seen the last of its versions ``own``, made by ``write``. Lines that
@@ -834,15 +863,16 @@ class TreeCalls:
     def _find_overwritten(
         self, write: _OpenWrite, expected: str, found: Row, others: Sequence[_Command]
     ) -> None:
-        """Record a conflict if the version ``found``, right after ``write``, lost its lines to a command.
+        """Record a conflict if the version ``found``, right after ``write``, lost its lines to another agent.
 
-        The command restored removed lines, or names the file. A formatter restores no removed lines."""
+        Without a known author, a command must have restored removed lines, or name the file. A formatter
+        restores no removed lines."""
         before, after = write.before or "", self._view(found)
         if not find_lost_lines(expected, after.text, FileView(text=before)):
             return
         gone = {line for each in find_lost_lines(before, expected, None) for line in each.lines}
         is_back = any(line in gone for line in (after.text or "").splitlines(keepends=True))
-        if is_back or any(each.names(found.path) for each in others):
+        if found.actor != OUTSIDE or is_back or any(each.names(found.path) for each in others):
             self._commit_conflict(found.path, expected, after, LOST_LINES)
 
     def _find_losses(self, holder: Holder, rows: Sequence[Row]) -> list[str]:
@@ -964,6 +994,7 @@ def _open_write(
         file,
         view.text,
         None if is_moved else decision.text,
+        version=view.version,
         told=told,
         base=decision.base,
         seen=known if source is None else source.seen,
@@ -972,6 +1003,14 @@ def _open_write(
         moved=decision.text if is_moved else None,
         began=time.monotonic(),
     )
+
+
+def _find_between(write: _OpenWrite, original: str | None) -> str | None:
+    """Return the text that someone else wrote between the check of ``write`` and the write, None if nobody
+    did. ``original``: the text that the client replaced, None if unknown."""
+    if original is None or not write.is_checked or _plain(original) == _plain(write.before or ""):
+        return None
+    return _with_line_ends(original, write.before or "")
 
 
 def _as_made(write: _OpenWrite, made: Intent | MovedText | None) -> _OpenWrite:

@@ -25,6 +25,7 @@ FOLDER: Final = "watchroom"
 """The name of a workspace's folder in the git folder of its repository."""
 _SCRATCH: Final = "trees"
 MAX_LEASE_SECONDS: Final = 60.0
+"""Age of a lease, in seconds, at which it no longer keeps others from writing."""
 _LEASED_SECONDS: Final = 1.0
 """Seconds that the end of a command waits for agents that are writing changed files."""
 _GIT_SECONDS: Final = 1.0
@@ -86,10 +87,9 @@ class Trees:
         self._uncompared: dict[Window, set[str]] = {}
         """The ended commands, each with the ids of the trees that were not compared since."""
         self._listeners: list[Callable[[list[Row]], object]] = []
-        self._leases: dict[tuple[str, str], Holder] = {}
-        """The holders of leases, by tree and name of the file."""
-        self._leased: dict[Holder, float] = {}
-        """The time at which each holder got its leases, by `time.monotonic`."""
+        self._leases: dict[tuple[str, str], dict[Holder, float]] = {}
+        """By tree and name of the file: the holders, each with the time at which its lease began, by
+        `time.monotonic`."""
         self._released = Condition(self._lock)
 
     @property
@@ -250,10 +250,10 @@ class Trees:
                 running[:] = self._windows
                 ended = [each for each, left in self._uncompared.items() if tree.id in left]
                 compared[:] = ended if compares_all else ()
-                held = [(name, by) for (own, name), by in self._leases.items() if own == tree.id]
-                only = None if compares_all else {name for name, by in held if by == holder}
                 windows = [*dict.fromkeys((*running, *ended))]
-                return Busy(windows, {name for name, by in held if by != holder}, only)
+                held = {name: by for (each, name), by in self._leases.items() if each == tree.id}
+                own = {name for name, by in held.items() if holder in by}
+                return Busy(windows, held.keys() - own, None if compares_all else own)
 
         def add_to_windows(rows: list[Row]) -> None:
             committed.extend(rows)
@@ -355,33 +355,40 @@ class Trees:
     def lease(self, file: TreeFile, holder: Holder, seconds: float) -> Holder | None:
         """Give ``holder`` the exclusive right to write ``file``. Wait at most ``seconds`` for another holder.
 
-        Return the other holder if it still has the lease, else None. A lease ends after a minute, because a
-        client may drop a call without reporting this.
+        Return the other holder if it still has the lease, else None. A lease keeps others from writing for at
+        most a minute, because a client may drop a call without reporting this. Until it is released, changes
+        of the file are not recorded, because they may be the work of its call.
         """
         key = (file.tree.id, file.name)
         with self._released:
-            if not self._released.wait_for(lambda: self._is_free(key, holder), seconds):
-                return self._leases[key]
-            self._leases[key] = holder
-            self._leased.setdefault(holder, time.monotonic())
-            return None
+            self._released.wait_for(lambda: self._find_other(key, holder) is None, seconds)
+            other = self._find_other(key, holder)
+            if other is None:
+                self._leases.setdefault(key, {})[holder] = time.monotonic()
+            return other
 
-    def _is_free(self, key: tuple[str, str], holder: Holder) -> bool:
-        known = self._leases.get(key, holder)
-        # Clients do not report the end of every call, but they make their calls of one file in turn.
-        is_own = (known.agent, known.session) == (holder.agent, holder.session)
-        return is_own or time.monotonic() - self._leased.get(known, 0.0) > MAX_LEASE_SECONDS
+    def _find_other(self, key: tuple[str, str], holder: Holder) -> Holder | None:
+        """Return the call that keeps ``holder`` from writing, None if there is none."""
+        latest = time.monotonic() - MAX_LEASE_SECONDS
+        # A client makes the calls of one session for one file in turn.
+        others = (
+            each
+            for each, began in self._leases.get(key, {}).items()
+            if (each.agent, each.session) != (holder.agent, holder.session) and began >= latest
+        )
+        return next(others, None)
 
     def release(self, should_end: Callable[[Holder], bool]) -> None:
         """End the leases of the holders for which ``should_end`` returns True. Changes by others in these
         files are recorded soon."""
         with self._released:
             trees = set()
-            for key, holder in [*self._leases.items()]:
-                if should_end(holder):
-                    del self._leases[key]
-                    self._leased.pop(holder, None)
+            for key, held in [*self._leases.items()]:
+                for holder in [each for each in held if should_end(each)]:
+                    del held[holder]
                     trees.add(key[0])
+                if not held:
+                    del self._leases[key]
             for folder, watcher in self._watchers.items():
                 if self._recorders[folder].id in trees:
                     watcher.request()

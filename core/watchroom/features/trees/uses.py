@@ -46,6 +46,7 @@ class ToolUse(NamedTuple):
     - ``folder``: the working folder of a command, for clients whose agents read files with commands; else
       empty.
     - ``takes_texts``: the hook's answer can replace the texts that the client writes.
+    - ``can_end_unreported``: the client does not report the end of every such call.
     """
 
     kind: Literal["read", "write", "command", "nothing"]
@@ -54,6 +55,7 @@ class ToolUse(NamedTuple):
     command: str = ""
     folder: str = ""
     takes_texts: bool = False
+    can_end_unreported: bool = False
 
 
 NOTHING: Final = ToolUse("nothing")

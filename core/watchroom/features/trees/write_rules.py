@@ -578,7 +578,7 @@ def say_notices(notices: Sequence[ChangeNotice], texts: Catalogue) -> str:
 
 
 def say_lost_lines(path: str, author: str, lost: Sequence[LostLines], texts: Catalogue) -> str:
-    """Return the text for the agent whose command removed lines of ``author``."""
+    """Return the text for the agent whose call removed lines of ``author``."""
     count = sum(len(each.lines) for each in lost)
     key = "tree.lost_lines" if count != 1 else "tree.lost_line"
     return texts(key, path=path, author=author or texts("tree.somebody"), count=count)

@@ -1,0 +1,188 @@
+"""Calls that stay open for long, because the client asks its person within them, as opencode does: the versions
+of the file have their authors, and no text is lost silently."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+import pytest
+from refusing import refusing
+from trees.git_repository import Repository
+from trees.tree_client import Refused, ScriptedClient
+from watchroom import Row, Workspace
+from watchroom.errors import JournalError
+from watchroom.features.trees.rows import REPO, candidates_of, grade_of
+
+TEXT: Final = "one\ntwo\nthree\nfour\nfive\n"
+CAROLS: Final = TEXT.replace("one", "zero\none")
+OTHERS: Final = TEXT.replace("five", "five\nsix")
+BOTH: Final = CAROLS.replace("five", "five\nsix")
+Wait: TypeAlias = Callable[[float], None]
+
+
+@pytest.fixture
+def wait(monkeypatch: pytest.MonkeyPatch) -> Wait:
+    """Return a function that lets seconds pass."""
+    true_time = time.monotonic
+    waited: list[float] = []
+    monkeypatch.setattr(time, "monotonic", lambda: true_time() + sum(waited))
+    return waited.append
+
+
+@pytest.fixture
+def carol(kept: Workspace, repository: Repository) -> ScriptedClient:
+    return ScriptedClient(kept, "carol", repository.folder, client="opencode")
+
+
+def rows_of(workspace: Workspace, name: str) -> list[Row]:
+    workspace.trees.refresh_all()
+    (tree,) = workspace.trees.all()
+    return [row for row in workspace.journal.history(REPO, tree.path(name)) if row.actor != "system"]
+
+
+def versions(workspace: Workspace, name: str) -> list[tuple[str, str, str | None]]:
+    return [
+        (row.actor, grade_of(row), workspace.journal.content(row.seq)) for row in rows_of(workspace, name)
+    ]
+
+
+def conflicts(workspace: Workspace, name: str) -> list[tuple[str | None, str | None]]:
+    """The conflicts about a file: the code and the text of each."""
+    (tree,) = workspace.trees.all()
+    found = workspace.journal.refused(REPO, tree.path(name))
+    return [(row.error, workspace.journal.content(row.seq)) for row in found]
+
+
+def report(client: ScriptedClient, call: str, given: Mapping[str, Any]) -> None:
+    client.report("Edit", call, given, "Edit applied successfully.")
+
+
+def fail(client: ScriptedClient, call: str, given: Mapping[str, Any]) -> None:
+    client.hook("PostToolUseFailure", tool_name="Edit", tool_use_id=call, tool_input=given, error="rejected")
+
+
+def test_an_edit_that_waits_for_a_person_during_other_calls_is_its_agents(
+    kept: Workspace, repository: Repository, carol: ScriptedClient, wait: Wait
+) -> None:
+    carol.read("a.txt")
+    call, given = carol.begin_edit("a.txt", "one", "zero\none")
+    wait(4)
+    carol.read("b.txt")
+    repository.write("a.txt", CAROLS)
+    kept.trees.refresh_all()
+    report(carol, call, given)
+    assert versions(kept, "a.txt") == [("carol", "tool", CAROLS)]
+    carol.write("a.txt", "all new\n")
+    assert repository.read("a.txt") == "all new\n"
+
+
+def test_an_edit_stays_its_agents_after_another_call_for_the_same_file_has_ended(
+    kept: Workspace, repository: Repository, carol: ScriptedClient
+) -> None:
+    carol.read("a.txt")
+    call, given = carol.begin_edit("a.txt", "one", "zero\none")
+    fail(carol, *carol.begin_edit("a.txt", "five", "five\nsix"))
+    repository.write("a.txt", CAROLS)
+    kept.trees.refresh_all()
+    report(carol, call, given)
+    assert versions(kept, "a.txt") == [("carol", "tool", CAROLS)]
+
+
+def test_a_patch_that_codex_never_reports_holds_nobody_up(
+    kept: Workspace, repository: Repository, alice: ScriptedClient, wait: Wait
+) -> None:
+    codex = ScriptedClient(kept, "bob", repository.folder, client="codex")
+    codex.ask("apply_patch", {"command": "*** Begin Patch\n*** Add File: new.txt\n+new\n*** End Patch\n"})
+    wait(4)
+    codex.bash("true")
+    alice.write("new.txt", "by alice\n")
+    assert versions(kept, "new.txt") == [("alice", "tool", "by alice\n")]
+
+
+def test_a_text_that_was_made_before_another_agents_edit_overwrites_nothing_silently(
+    kept: Workspace, repository: Repository, alice: ScriptedClient, carol: ScriptedClient, wait: Wait
+) -> None:
+    carol.read("a.txt")
+    alice.read("a.txt")
+    call, given = carol.begin_edit("a.txt", "one", "zero\none")
+    wait(61)
+    alice.edit("a.txt", "five", "five\nsix")
+    repository.write("a.txt", CAROLS)
+    kept.trees.refresh_all()
+    report(carol, call, given)
+    assert versions(kept, "a.txt") == [("alice", "tool", OTHERS), ("carol", "tool", CAROLS)]
+    assert conflicts(kept, "a.txt") == [("lines_lost", OTHERS)]
+    assert any(each.startswith("You removed 1 line of alice in 'a.txt'") for each in carol.told)
+
+
+def test_an_edit_that_the_client_applies_to_another_agents_edit_is_no_conflict(
+    kept: Workspace, repository: Repository, alice: ScriptedClient, bob: ScriptedClient, wait: Wait
+) -> None:
+    alice.read("a.txt")
+    bob.read("a.txt")
+    begun = bob.begin_edit("a.txt", "one", "zero\none")
+    wait(61)
+    alice.edit("a.txt", "five", "five\nsix")
+    bob.end_edit(*begun)
+    assert versions(kept, "a.txt") == [("alice", "tool", OTHERS), ("bob", "tool", BOTH)]
+    assert conflicts(kept, "a.txt") == []
+    with pytest.raises(Refused, match="have not read"):
+        bob.write("a.txt", CAROLS)
+
+
+@pytest.mark.parametrize("is_carols_written_last", [False, True])
+@pytest.mark.parametrize("is_carols_reported_last", [False, True])
+def test_two_texts_that_are_written_at_once_are_both_kept(
+    kept: Workspace,
+    repository: Repository,
+    carol: ScriptedClient,
+    wait: Wait,
+    is_carols_written_last: bool,
+    is_carols_reported_last: bool,
+) -> None:
+    bob = ScriptedClient(kept, "bob", repository.folder, client="opencode")
+    carol.read("a.txt")
+    bob.read("a.txt")
+    carols = carol.begin_edit("a.txt", "one", "zero\none")
+    wait(61)
+    bobs = bob.begin_edit("a.txt", "five", "five\nsix")
+    for text in (OTHERS, CAROLS) if is_carols_written_last else (CAROLS, OTHERS):
+        repository.write("a.txt", text)
+        kept.trees.refresh_all()
+    calls = [(carol, carols), (bob, bobs)]
+    for client, call in reversed(calls) if is_carols_reported_last else calls:
+        report(client, *call)
+    lost = OTHERS if is_carols_written_last else CAROLS
+    assert conflicts(kept, "a.txt") == [("lines_lost", lost)]
+    for row in rows_of(kept, "a.txt"):
+        author = "carol" if kept.journal.content(row.seq) == CAROLS else "bob"
+        assert author in (row.actor, *candidates_of(row))
+
+
+def test_an_edit_whose_row_was_refused_is_recorded_by_the_next_call(
+    kept: Workspace, repository: Repository, alice: ScriptedClient, wait: Wait
+) -> None:
+    alice.read("a.txt")
+    begun = alice.begin_edit("a.txt", "one", "zero\none")
+    with refusing(repository.root, f"NEW.zone = '{REPO}'"), pytest.raises(JournalError):
+        alice.end_edit(*begun)
+    wait(4)
+    alice.read("b.txt")
+    assert versions(kept, "a.txt") == [("alice", "tool", CAROLS)]
+
+
+def test_an_edit_that_was_not_checked_does_not_count_as_a_reading_of_the_rest(
+    kept: Workspace, repository: Repository, alice: ScriptedClient, bob: ScriptedClient
+) -> None:
+    alice.read("a.txt")
+    bob.edit("a.txt", "five", "five\nsix")
+    path = str(repository.folder / "a.txt")
+    alice.end_edit("unchecked", {"file_path": path, "old_string": "one", "new_string": "zero\none"})
+    with pytest.raises(Refused, match="have not read"):
+        alice.write("a.txt", CAROLS)
+    alice.edit("a.txt", "zero", "0")
+    alice.read("a.txt")
+    alice.write("a.txt", "all new\n")
+    assert repository.read("a.txt") == "all new\n"
