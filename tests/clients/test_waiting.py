@@ -443,6 +443,26 @@ async def test_an_approved_call_is_not_made_in_a_pause_that_runs_out(root: Path,
         assert is_waiting(workspace, Case("pause", "", False))
 
 
+@pytest.mark.parametrize("runs", [False, True])
+async def test_a_prompt_ends_the_questions_about_calls_that_do_not_run_any_more(
+    root: Path, runs: bool
+) -> None:
+    """opencode also takes prompts while a call waits."""
+    case = Case("question", "released", False)
+    with begun(root, case) as workspace:
+        client = Attachment(workspace, "alice", "opencode", hold_seconds=PATIENCE)
+        await prepare(workspace, client, case)
+        async with waiting(workspace, client, case) as task:
+            running = [CALL["tool_use_id"]] if runs else []
+            await client.handle(told("UserPromptSubmit", prompt="And then?", open_calls=running))
+            if runs:
+                approve(workspace, "")
+            assert permission(await outcome(task)) == ("allow" if runs else "deny")
+            ended = workspace.requests.ended(requests(workspace)[0].path)
+            assert ended is not None
+            assert (ended.answer is not None) == runs
+
+
 async def test_a_stopped_agent_is_not_asked_about_any_more(root: Path) -> None:
     with Workspace.open(root, agents=["alice"]) as workspace:
         client = Attachment(workspace, "alice", "claude", hold_seconds=PATIENCE)

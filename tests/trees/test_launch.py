@@ -196,6 +196,39 @@ def test_the_plugin_of_opencode_speaks_as_claude_code(tmp_path: Path) -> None:
     assert (events[-1]["tool_name"], events[-1]["tool_input"]) == ("Bash", {"command": "rm"})
 
 
+QUEUED: Final = """
+import { Watchroom } from "./plugin.mjs"
+const plugin = await Watchroom({ client: {}, directory: process.cwd() })
+const prompt = async (session) => {
+  const parts = [{ type: "text", text: "And then?" }]
+  await plugin["chat.message"]({ sessionID: session }, { message: { id: "m" }, parts })
+}
+const run = (session, callID) => ({ tool: "write", sessionID: session, callID, args: {} })
+await plugin["tool.execute.before"](run("s1", "c1"), { args: {} })
+await plugin["tool.execute.before"](run("s1", "c2"), { args: {} })
+await plugin["tool.execute.before"](run("s2", "c3"), { args: {} })
+await prompt("s1")
+await plugin["tool.execute.after"](run("s1", "c1"), { output: "done" })
+await prompt("s1")
+await plugin.event({ event: { type: "session.idle", properties: { sessionID: "s1" } } })
+await prompt("s1")
+await prompt("s2")
+"""
+
+
+@pytest.mark.skipif(not NODE, reason="needs node")
+def test_a_prompt_at_opencode_names_the_calls_that_still_run(tmp_path: Path) -> None:
+    (tmp_path / "answers.py").write_text(ANSWERS)
+    (tmp_path / "driver.mjs").write_text(QUEUED)
+    hook = HookProgram(["python3", str(tmp_path / "answers.py")])
+    (text,) = launched("opencode", hook=hook).files.values()
+    (tmp_path / "plugin.mjs").write_text(text)
+    subprocess.run([str(NODE), "driver.mjs"], cwd=tmp_path, timeout=60, check=True)
+    events = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+    found = [each["open_calls"] for each in events if each["hook_event_name"] == "UserPromptSubmit"]
+    assert found == [["c1", "c2"], ["c2"], [], ["c3"]]
+
+
 KILLED: Final = """
 import { Watchroom } from "./plugin.mjs"
 const plugin = await Watchroom({ client: {}, directory: process.cwd() })

@@ -78,6 +78,34 @@ def test_an_edit_that_waits_for_a_person_during_other_calls_is_its_agents(
     assert repository.read("a.txt") == "all new\n"
 
 
+def test_calls_that_run_while_a_prompt_arrives_go_on(
+    kept: Workspace, repository: Repository, carol: ScriptedClient, alice: ScriptedClient
+) -> None:
+    carol.read("a.txt")
+    edit, text = carol.begin_edit("a.txt", "one", "zero\none")
+    command, line = carol.begin_bash("make b.txt")
+    carol.hook("UserPromptSubmit", prompt="And then?", open_calls=[edit, command])
+    alice.read("a.txt")
+    with pytest.raises(Refused):
+        alice.begin_write("a.txt", "by alice\n")
+    repository.write("a.txt", CAROLS)
+    repository.write("b.txt", "made\n")
+    kept.trees.refresh_all()
+    report(carol, edit, text)
+    carol.end_bash(command, line)
+    assert versions(kept, "a.txt") == [("carol", "tool", CAROLS)]
+    assert versions(kept, "b.txt") == [("carol", "window", "made\n")]
+
+
+def test_calls_that_a_prompt_has_interrupted_end(
+    kept: Workspace, repository: Repository, carol: ScriptedClient
+) -> None:
+    carol.begin_bash("make b.txt")
+    carol.hook("UserPromptSubmit", prompt="Stop that.", open_calls=[])
+    repository.write("b.txt", "by hand\n")
+    assert versions(kept, "b.txt") == [("outside", "external", "by hand\n")]
+
+
 def test_an_edit_stays_its_agents_after_another_call_for_the_same_file_has_ended(
     kept: Workspace, repository: Repository, carol: ScriptedClient
 ) -> None:

@@ -566,7 +566,8 @@ class Attachment:
                 return block(self._texts("hook.limit_continued"))
         # A blocked prompt leaves the client idle, so a hook that can start a turn still waits.
         self._turn(main).set()
-        await self.calls.withdraw_all(session)
+        running = _list_running(event)
+        await self.calls.withdraw_all(session, running)
         for reported in self._hooks.translate_hook(event):
             row = await self.record(session, reported)
             if isinstance(reported, PromptSubmitted) and row is not None:
@@ -575,8 +576,8 @@ class Attachment:
                     self._prompted[main] = row.seq
         told = ""
         if self._tree_calls is not None:
-            # A person has interrupted any remaining calls of the last turn.
-            await run_in_thread(self._tree_calls.end_turn, session.path, is_over=False)
+            # A person has interrupted any other remaining calls of the last turn.
+            await run_in_thread(self._tree_calls.end_turn, session.path, is_over=False, running=running)
             given = text_of(event, "prompt")
             told = await run_to_completion(None, self._tree_calls.end_background, self.agent, given)
         news = await self._take_news(main, handover)
@@ -1050,6 +1051,14 @@ def _list_refused(event: Event) -> list[Mapping[str, Json]]:
     known = [each for each in calls if isinstance(each, Mapping)] if isinstance(calls, list) else []
     refused = (each for each in known if text_of(each, "tool_response").startswith(_TOOL_ERROR))
     return [each for each in refused if text_of(each, "tool_use_id")][:_MAX_BATCH]
+
+
+def _list_running(event: Event) -> frozenset[str]:
+    """Return the ids of the calls that are still running while a prompt arrives, according to ``event``."""
+    calls = event.get("open_calls")
+    return (
+        frozenset(each for each in calls if isinstance(each, str)) if isinstance(calls, list) else frozenset()
+    )
 
 
 def _deny_by(name: str, reason: str, decision: PolicyDecision) -> HookAnswer:

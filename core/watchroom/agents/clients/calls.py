@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from watchroom import validation
@@ -317,10 +317,11 @@ class OpenCalls:
             requests.withdraw(path)
             self._workspace.session_zone.note(self._agent, "answered_unsigned", session.path, str(error), {})
 
-    async def withdraw_all(self, session: ClientSession) -> None:
-        """Remove the calls of ``session``, whose turn has ended, and withdraw the questions about them."""
+    async def withdraw_all(self, session: ClientSession, running: Collection[str] = ()) -> None:
+        """Remove the calls of ``session``, whose turn has ended, and withdraw the questions about them.
+        ``running``: the ids of the calls that have not ended."""
         for key, call in [*self._calls.items()]:
-            if key[0] == session.path:
+            if key[0] == session.path and key[1] not in running:
                 del self._calls[key]
                 if call.request:
                     await self._withdraw(call)

@@ -66,6 +66,7 @@ const argumentsOf = (tool, args) => rename(args, TOOLS[tool]?.[1] ?? {})
 export const Watchroom = async ({ client, directory }) => {
   const parents = new Map()
   const open = new Map()
+  const openCallsOf = (session) => [...open.keys()].filter((call) => open.get(call) === session)
   // The model does not read what a hook says after a tool has failed, so the next tool or prompt brings it.
   const untold = new Map()
   const keep = (session, answer) => {
@@ -111,6 +112,7 @@ export const Watchroom = async ({ client, directory }) => {
         parents.set(fields.info.id, fields.info.parentID)
         await hook(fields.info.parentID ? "SubagentStart" : "SessionStart", fields.info.id, {})
       } else if (event.type === "session.idle") {
+        for (const call of openCallsOf(fields.sessionID)) open.delete(call)
         const isChild = parents.get(fields.sessionID)
         const answer = await hook(isChild ? "SubagentStop" : "Stop", fields.sessionID, {})
         if (answer.decision === "block" && answer.reason) {
@@ -138,8 +140,9 @@ export const Watchroom = async ({ client, directory }) => {
     "chat.message": async (input, output) => {
       const texts = output.parts.filter((part) => part.type === "text" && !part.synthetic)
       const prompt = texts.map((part) => part.text).join("\\n")
+      // opencode also takes prompts while tools run.
       const answer = await hook("UserPromptSubmit", input.sessionID, {
-        prompt, prompt_id: output.message.id,
+        prompt, prompt_id: output.message.id, open_calls: openCallsOf(input.sessionID),
       })
       if (answer.refused || answer.decision === "block") throw new Error(answer.refused ?? answer.reason)
       const text = take(input.sessionID, answer)
@@ -151,7 +154,7 @@ export const Watchroom = async ({ client, directory }) => {
       }
     },
     "tool.execute.before": async (input, output) => {
-      open.set(input.callID, true)
+      open.set(input.callID, input.sessionID)
       const answer = await hook("PreToolUse", input.sessionID, {
         tool_name: nameOf(input.tool), tool_use_id: input.callID,
         tool_input: argumentsOf(input.tool, output.args),

@@ -213,7 +213,11 @@ class TreeCalls:
         """
         self._note_active(holder, cwd)
         latest = time.monotonic() - _UNREPORTED_SECONDS
-        self._settle_unreported(holder.session, lambda call: call.can_end_unreported and call.began <= latest)
+        self._settle_unreported(
+            lambda each, call: (
+                each.session == holder.session and call.can_end_unreported and call.began <= latest
+            )
+        )
         if use.kind == "write":
             own = self._linked_tree(home)
             reason = self._refuse_other_tree(own, use) if own is not None else ""
@@ -237,11 +241,11 @@ class TreeCalls:
                 return self._texts("tree.other_tree", path=write.path, tree=own.git.folder, place=place)
         return ""
 
-    def _settle_unreported(self, session: str, should_end: Callable[[_OpenCall], bool]) -> None:
-        """End the writes of the calls of ``session`` for which ``should_end`` returns True."""
+    def _settle_unreported(self, should_end: Callable[[Holder, _OpenCall], bool]) -> None:
+        """End the writes of the calls for which ``should_end`` returns True."""
         with self._lock:
-            own = [each for each, call in self._open.items() if each.session == session and call.writes]
-            old = [(each, self._open.pop(each)) for each in own if should_end(self._open[each])]
+            ended = [each for each, call in self._open.items() if call.writes and should_end(each, call)]
+            old = [(each, self._open.pop(each)) for each in ended]
         while old:
             holder, call = old[0]
             try:
@@ -656,14 +660,20 @@ class TreeCalls:
         told = [self.end(each, ToolUse("command"), ToolEffects()) for each in ended]
         return "\n".join(each for each in told if each)
 
-    def end_turn(self, session: str, *, is_over: bool) -> None:
+    def end_turn(self, session: str, *, is_over: bool, running: Collection[str] = ()) -> None:
         """End the open calls of ``session``, which waits for a prompt. Its client does not report skipped or
         interrupted calls.
 
-        ``is_over``: the session has ended, so its background commands end too."""
-        self._settle_unreported(session, lambda call: True)
+        - ``is_over``: the session has ended, so its background commands end too.
+        - ``running``: the ids of the calls that have not ended, because the prompt arrived before its turn.
+        """
+
+        def is_ended(holder: Holder) -> bool:
+            return holder.session == session and holder.call not in running
+
+        self._settle_unreported(lambda holder, _: is_ended(holder))
         with self._lock:
-            own = [(holder, call) for holder, call in self._open.items() if holder.session == session]
+            own = [(holder, call) for holder, call in self._open.items() if is_ended(holder)]
             ended = [(holder, call) for holder, call in own if is_over or not call.is_background]
             for holder, _ in ended:
                 del self._open[holder]
@@ -680,7 +690,7 @@ class TreeCalls:
                         self._open.update(ended[1:] if is_over else ended)
                     raise
             del ended[0]
-        self._trees.release(lambda each: each.session == session)
+        self._trees.release(is_ended)
 
     def suspend(self, holder: Holder) -> None:
         """End the leases of the call of ``holder``, which waits for a person. `begin` must follow before the
