@@ -18,3 +18,13 @@ class JumpingClock:
         self.ahead = 0
         true_time = time.time_ns
         monkeypatch.setattr(time, "time_ns", lambda: true_time() + self.ahead)
+
+
+class JumpingMonotonicClock:
+    """The monotonic clock of this process and of its event loops, ``ahead`` (seconds) of the true time, so that
+    timeouts end. The wall clock does not jump."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.ahead = 0.0
+        true_time = time.monotonic
+        monkeypatch.setattr(time, "monotonic", lambda: true_time() + self.ahead)

@@ -25,6 +25,9 @@ import psutil
 import pyte
 from wcwidth import wcwidth
 
+PATIENCE = 60.0
+"""Seconds to wait for what must happen."""
+
 Predicate = Callable[[list[str]], bool]
 
 # The answers of a modern terminal to Textual's first queries: it supports synchronized output (mode 2026),
@@ -113,20 +116,20 @@ class Terminal:
         with self._changed:
             return bytes(self._output[since:])
 
-    def wait_for_bytes(self, wanted: bytes, *, since: int = 0, timeout: float = 10) -> None:
+    def wait_for_bytes(self, wanted: bytes, *, since: int = 0, timeout: float = PATIENCE) -> None:
         """Wait until ``wanted`` is received at or after byte ``since``. Raises `NotSeen` after ``timeout``
         seconds."""
         deadline = time.monotonic() + timeout
         while wanted not in (found := self.raw(since)):
             self._wait_for_more(since + len(found), deadline, repr(wanted))
 
-    def wait_for(self, holds: Predicate, *, what: str = "the screen", timeout: float = 10) -> None:
+    def wait_for(self, holds: Predicate, *, what: str = "the screen", timeout: float = PATIENCE) -> None:
         """Wait until ``holds`` is true for the screen's lines. Raises `NotSeen` after ``timeout`` seconds."""
         deadline = time.monotonic() + timeout
         while not holds(self.screen()):
             self._wait_for_more(self._shown, deadline, what)
 
-    def wait_for_text(self, text: str, *, timeout: float = 10) -> None:
+    def wait_for_text(self, text: str, *, timeout: float = PATIENCE) -> None:
         """Wait until a line of the screen contains ``text``. Raises `NotSeen` after ``timeout`` seconds."""
         self.wait_for(lambda lines: any(text in line for line in lines), what=text, timeout=timeout)
 
@@ -145,7 +148,7 @@ class Terminal:
                     return
                 self._changed.wait(remaining)
 
-    def wait_until_idle(self, quiet: float = 0.15, timeout: float = 60) -> None:
+    def wait_until_idle(self, quiet: float = 0.15, timeout: float = PATIENCE) -> None:
         """Wait until there is no output and every process has slept for ``quiet`` seconds, however busy the
         machine is.
 
@@ -194,7 +197,7 @@ class Terminal:
         self._screen.resize(rows, columns)
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
-    def wait(self, timeout: float = 10) -> int:
+    def wait(self, timeout: float = PATIENCE) -> int:
         """Wait until the command ends by itself and all of its bytes are received. Return its exit status."""
         status = self._process.wait(timeout)
         self._reader.join(timeout)

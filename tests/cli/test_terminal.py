@@ -144,7 +144,7 @@ def test_the_keys_work_again_after_it_was_suspended(team: Path) -> None:
             os.kill(terminal.pid, signal.SIGCONT)
             terminal.wait_for_bytes(b"\x1b[?1049h", since=begun, timeout=PATIENCE)
         # Keys typed while the terminal is set up are dropped, as before the first screen.
-        terminal.settle()
+        terminal.wait_until_idle()
         terminal.send("2")
         terminal.wait_for_text("Session", timeout=PATIENCE)
         terminal.send("q")
@@ -159,7 +159,7 @@ def test_one_thread_reads_keys_after_sigcont_without_a_stop(team: Path) -> None:
             os.kill(terminal.pid, signal.SIGCONT)
         terminal.wait_for_bytes(b"\x1b[?1049h", since=begun, timeout=PATIENCE)
         # Keys typed while the terminal is set up are dropped, as before the first screen.
-        terminal.settle()
+        terminal.wait_until_idle()
         terminal.send("2")
         terminal.wait_for_text("Session", timeout=PATIENCE)
         terminal.send("q")

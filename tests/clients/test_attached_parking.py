@@ -306,9 +306,9 @@ async def test_a_client_over_its_budget_is_not_woken(workspace: Workspace, clock
     tell(workspace, RESUME, at_reset=True)
     waiting = await idle(attached)
     clock.ahead = HOUR
+    await until(lambda: "request" in [each.kind for each in needs(workspace)])
     await asyncio.sleep(QUIET)
     assert not waiting.done()
-    assert "request" in [each.kind for each in needs(workspace)]
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
 
@@ -320,7 +320,7 @@ async def test_a_client_that_is_paused_before_its_budget_is_raised_is_not_woken(
     tell(workspace, RESUME, at_reset=True)
     waiting = await idle(attached)
     clock.ahead = HOUR
-    await asyncio.sleep(QUIET)
+    await until(lambda: "request" in [each.kind for each in needs(workspace)])
     (need,) = [each for each in needs(workspace) if each.kind == "request"]
     tell(workspace, PAUSE)
     answer = workspace.tools_for_human("ann").dispatch_tool_call

@@ -21,6 +21,7 @@ from journal.test_postgres_away import NOTE, claim, until
 from psycopg.conninfo import conninfo_to_dict
 from watchroom.kernel.journal import Journal
 from watchroom.kernel.journal.postgres import PostgresJournal
+from watchroom.kernel.journal.postgres.changes import _BACKSTOP_SECONDS
 
 pytestmark = [
     pytest.mark.postgres,
@@ -104,7 +105,7 @@ def test_a_row_of_another_is_heard_of_through_a_pooler(pooled: str) -> None:
         for seq in range(1, 4):
             woken = threads.submit(wait_for_row, seq)
             other.append([NOTE])
-            woken.result(1.5)
+            woken.result(_BACKSTOP_SECONDS - 1)
 
 
 def test_sections_and_claims_exclude_others_through_a_pooler(pooled: str) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Event, Timer
 
 import pytest
+from timeouts import run_until_begun
 from watchroom.platform import detect_platform
 from watchroom.platform.child_process import AnsweringChild, module_command, run_child, run_module
 
@@ -64,9 +65,14 @@ def test_a_child_that_prints_too_much_is_killed() -> None:
 
 def test_after_its_timeout_a_child_is_killed_with_what_it_started(tmp_path: Path) -> None:
     noted = tmp_path / "pid"
-    with pytest.raises(TimeoutError):
-        run_child(["/bin/sh", "-c", f"sleep 1000 & echo $! > {noted}; wait"], timeout=1.0)
-    wait_until_ended(int(noted.read_text()))
+
+    def run(seconds: float) -> str:
+        noted.write_text("")
+        with pytest.raises(TimeoutError):
+            run_child(["/bin/sh", "-c", f"sleep 1000 & echo $! > {noted}; wait"], timeout=seconds)
+        return noted.read_text()
+
+    wait_until_ended(int(run_until_begun(run, bool)))
 
 
 def test_a_child_that_closes_its_streams_and_goes_on_has_a_timeout_too() -> None:

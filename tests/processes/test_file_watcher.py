@@ -125,13 +125,13 @@ def test_an_edit_is_recorded_soon_after_it_was_made(workspace: Workspace) -> Non
         (EVERY_ROW,), lambda row: recorded.put(time.monotonic()) if row.actor == "outside" else None
     )
     watch(workspace)
-    took = []
-    for number in range(6):
-        file.write_text(f"{number}\n")
+    # The first one can be found by the scan at the start. Of the others, the quickest does not wait for a busy
+    # machine.
+    took: list[float] = []
+    while len(took) < 2 or (min(took[1:]) >= 0.3 and len(took) < 50):
+        file.write_text(f"{len(took)}\n")
         written = time.monotonic()
         took.append(recorded.get(timeout=PATIENCE) - written)
-    # The first one can be found by the scan at the start. Of the others, the quickest did not wait for a busy
-    # machine.
     assert min(took[1:]) < 0.3, took
 
 

@@ -287,9 +287,9 @@ def opens_the_dashboard(place: Place, command: str, folder: Path) -> None:
         is_task = command.startswith("watchroom task")
         terminal.wait_for_text("architect" if is_task else "Needs you", timeout=PATIENCE)
         if command.startswith("watchroom demo"):
-            terminal.wait_for_text("operations/min")
+            terminal.wait_for_text("operations/min", timeout=PATIENCE)
         elif not is_task:
-            terminal.wait_until_idle(timeout=5)
+            terminal.wait_until_idle()
         terminal.send("q")
         assert terminal.wait(PATIENCE) == 0
         assert [each for each in BROKEN if each.encode() in terminal.raw()] == []

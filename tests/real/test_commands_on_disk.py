@@ -94,13 +94,15 @@ def test_a_call_that_printed_success_is_kept_whenever_calls_are_killed(root: Pat
 def test_a_team_that_is_killed_leaves_a_workspace_that_verifies_after_repair(root: Path) -> None:
     chance = random.Random(seed(2))
     for _ in range(TEAM_KILLS):
-        command = [installed("watchroom"), "demo", str(root), "--headless", "--for", str(PATIENCE)]
+        command = [installed("watchroom"), "demo", str(root), "--headless", "--for", "3600"]
         before = rows_of(root)
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as team:
             target = before + chance.randint(20, 120)
-            deadline = time.monotonic() + PATIENCE
-            while rows_of(root) < target:
+            made, deadline = before, time.monotonic() + PATIENCE
+            while (rows := rows_of(root)) < target:
                 assert team.poll() is None, team.communicate()
+                if rows > made:
+                    made, deadline = rows, time.monotonic() + PATIENCE
                 assert time.monotonic() < deadline, "the agents make no rows"
                 time.sleep(0.05)
             team.kill()

@@ -288,7 +288,7 @@ def test_an_agent_at_a_limit_is_parked_and_one_key_resumes_it_once(desk: Desk) -
         client.send("StopFailure", error="rate_limit", last_assistant_message=words)
         dashboard.sees("1 needs you", "⧖ parked claude1", "limit until", "usage limit")
 
-    limit(15)
+    limit(30)
     dashboard.goes_to("a", "then resumed", "all well")
     assert client.woken().startswith("A rate or usage limit")
     dashboard.sees_no("parked")

@@ -7,9 +7,10 @@ import asyncio
 from projections.folding import needs
 from runtime.weather import call, calling
 from runtime.working import HELLO, SAYS, Held, chat, held_tool, results
-from watchroom import Toolbox, Workspace
+from watchroom import Row, Toolbox, Workspace
 from watchroom.features.calls.agent_tools import agent_tools
 from watchroom.features.sessions.runtime import ChatAgent
+from watchroom.model import MESSAGE
 
 
 def planner(toolbox: Toolbox, path: str, held: Held) -> ChatAgent:
@@ -20,8 +21,6 @@ def planner(toolbox: Toolbox, path: str, held: Held) -> ChatAgent:
         calling(call("work", "think")),
         calling(call("collab_write", "write", filepath=path, content="x", message="m", expected_version=0)),
         SAYS,
-        # A message that comes during the last answer is answered too.
-        SAYS,
         tools=tools,
     )
 
@@ -29,12 +28,20 @@ def planner(toolbox: Toolbox, path: str, held: Held) -> ChatAgent:
 async def test_both_models_and_the_overview_know_an_overlap_before_either_begins(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:
+    loop, notified = asyncio.get_running_loop(), asyncio.Event()
+
+    def notify(row: Row) -> None:
+        if row.tool == MESSAGE:
+            loop.call_soon_threadsafe(notified.set)
+
     first, second = Held(), Held()
     one, other = planner(alice, "src/api/a.py", first), planner(bob, "src/api/b.py", second)
     async with (
         workspace.sessions.begin("alice", one, messages=HELLO) as session,
         workspace.sessions.begin("bob", other, messages=HELLO) as later,
     ):
+        # After the session of alice, which has the notice when the test has it.
+        end = workspace.background.subscribe(("alice",), notify)
         works = asyncio.create_task(session.run())
         await asyncio.wait_for(first.began.wait(), 20)
         works_too = asyncio.create_task(later.run())
@@ -43,6 +50,8 @@ async def test_both_models_and_the_overview_know_an_overlap_before_either_begins
         assert (need.kind, need.agent, need.against) == ("overlap", "bob", "alice")
         assert workspace.journal.head("collab", "src/api/a.py") is None
         assert workspace.journal.head("collab", "src/api/b.py") is None
+        await asyncio.wait_for(notified.wait(), 20)
+        end()
         first.may_end.set()
         second.may_end.set()
         ended = (await works, await works_too)

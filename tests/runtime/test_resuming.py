@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from clock import JumpingMonotonicClock
 from runtime.scripted import Scripted, at_work, say, status_is
 from runtime.weather import Calls, call, calling
 from runtime.working import ASK, HELLO, SAYS, Held, asked_in, chat, deliver, held_tool, is_whole, results
@@ -145,12 +146,18 @@ class TestResuming:
         assert results(state) == {"c1": "ran", "c2": "ran"}
 
     async def test_a_plain_tool_that_took_too_long_is_not_run_again(
-        self, workspace: Workspace, root: Path
+        self, workspace: Workspace, root: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        held, config = Held(), RuntimeConfig(limits=Limits(seconds=0.5))
+        clock = JumpingMonotonicClock(monkeypatch)
+        held, config = Held(), RuntimeConfig(limits=Limits(seconds=3600))
         agent = chat(calling(call("work")), SAYS, tools={"work": held_tool(held)})
-        async with workspace.sessions.begin("alice", agent, config, session_id="s1") as session:
-            state = await session.run()
+        async with (
+            workspace.sessions.begin("alice", agent, config, session_id="s1") as session,
+            at_work(session) as run,
+        ):
+            await held.began.wait()
+            clock.ahead = 3600
+            state = await run
             assert state.error is not None
             assert state.error.code == "limit_reached"
             assert len(state.open_calls) == 1

@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 from sandbox.conftest import Run
 from sandbox.processes import marked_processes, token
+from timeouts import run_until_begun
 from watchroom.errors import CommandNotStarted
 from watchroom.platform.sandbox.backend import SandboxBackend, python_prefix
 from watchroom.platform.sandbox.blocklist import find_blocked_keyword
@@ -327,8 +328,9 @@ def test_nothing_survives_the_timeout_but_what_was_printed(inside: Run) -> None:
         "(setsid sleep {0} &); (trap '' TERM HUP INT; sleep {0}) &",
         "nohup setsid sh -c 'sh -c \"sleep {0} & sleep {0}\" & sleep {0}' & sleep {0} & wait",
     ]
-    finished = inside(
-        f"echo on; {'; '.join(ways).format(marked).replace('&;', '&')}", limits=ResourceLimits(seconds=0.4)
+    command = f"echo on; {'; '.join(ways).format(marked).replace('&;', '&')}"
+    finished = run_until_begun(
+        lambda seconds: inside(command, limits=ResourceLimits(seconds=seconds)), lambda done: done.stdout
     )
     assert (finished.timed_out, finished.stdout) == (True, "on\n")
     assert marked_processes(marked) == []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+from clock import JumpingMonotonicClock
 from runtime.scripted import say, until
 from runtime.working import HELLO, chat
 from serving.clients import called, refused, within
@@ -63,16 +65,21 @@ async def test_a_call_that_a_budget_holds_is_refused_when_nobody_answers(
 
 
 async def test_the_waits_for_a_budget_and_an_approval_share_one_deadline(
-    workspace: Workspace, alice: Toolbox
+    workspace: Workspace, alice: Toolbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    clock = JumpingMonotonicClock(monkeypatch)
     await use_up_budget(workspace)
     write = {"filepath": "plan.md", "content": "x\n", "message": "m"}
-    async with within(workspace, alice, approval_tools=["collab_write"], seconds=2) as client:
-        began = asyncio.get_running_loop().time()
+    async with within(workspace, alice, approval_tools=["collab_write"], seconds=3000) as client:
         call = asyncio.create_task(refused(client, "collab_write", **write))
         await until(lambda: len(asked(workspace)) == 1)
-        await asyncio.sleep(1)
+        clock.ahead = 2000
         say(workspace, "answer_request", request=asked(workspace)[0], values=["once"])
+        await until(lambda: len(asked(workspace)) == 2)
+        approval = requests_of(workspace)[-1]
+        expires = workspace.requests.read(approval).expires
+        assert expires is not None
+        assert 900e9 < expires - approval.time <= 1000e9
+        workspace.requests.expire(approval.path)
         assert (await call)["error"] == "call_unanswered"
-        assert asyncio.get_running_loop().time() - began < 2.9
     assert workspace.journal.head("collab", "plan.md") is None

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from calls import ok
-from clock import HOUR, JumpingClock
+from clock import HOUR, JumpingClock, JumpingMonotonicClock
 from mcp import Client, MCPError, types
 from people.conftest import close
 from runtime.scripted import until
@@ -26,6 +26,7 @@ from watchroom.features.requests.rows import PendingCall, Request
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal import RowFilter
 from watchroom.model import Row
+from watchroom.serving.approvals import APPROVAL_SECONDS
 from zones.test_open_requests import fill_open_requests
 
 pytestmark = pytest.mark.slow(4)
@@ -411,14 +412,21 @@ async def test_a_call_whose_question_the_journal_refuses_is_not_made(
 
 
 async def test_a_call_that_waits_in_a_closed_workspace_is_not_made(
-    workspace: Workspace, alice: Toolbox, root: Path
+    workspace: Workspace, alice: Toolbox, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It does not wait forever either."""
-    async with within(workspace, alice, approval_tools=["collab_write"], seconds=1) as client:
+    clock = JumpingMonotonicClock(monkeypatch)
+    async with within(workspace, alice, approval_tools=["collab_write"]) as client:
         call = await waiting_write(workspace, client)
         await asyncio.to_thread(workspace.close)
+        for _ in range(100):
+            # A wait that begins after a jump ends after the next one.
+            clock.ahead += APPROVAL_SECONDS
+            if (await asyncio.wait({call}, timeout=0.1))[0]:
+                break
+        assert call.done()
         with pytest.raises(MCPError):
-            await asyncio.wait_for(call, 20)
+            await call
     with Workspace.open(root) as again:
         assert written(again) == 0
 
@@ -435,13 +443,16 @@ async def test_a_rejected_call_of_a_paused_agent_waits_no_longer(
 
 
 async def test_an_approved_call_is_not_made_in_a_pause_that_runs_out(
-    workspace: Workspace, alice: Toolbox
+    workspace: Workspace, alice: Toolbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    clock = JumpingMonotonicClock(monkeypatch)
     client_session(workspace)
-    async with within(workspace, alice, approval_tools=["collab_write"], seconds=2) as client:
+    async with within(workspace, alice, approval_tools=["collab_write"]) as client:
         call = await waiting_write(workspace, client)
         await says(workspace, "pause_agent", agent_id="alice")
         await answers_newest(workspace, approved=True)
+        assert not (await asyncio.wait({call}, timeout=0.3))[0]
+        clock.ahead = APPROVAL_SECONDS
         assert error_of(await call) == "agent_paused"
     assert written(workspace) == 0
 

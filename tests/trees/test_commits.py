@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from effort import seeds
+from timeouts import run_until_begun
 from trees.git_repo import git, git_bytes, make_repository, write
 from trees.recorded_tree import PERSON, RecordedTree
 from watchroom import Workspace
@@ -193,8 +194,10 @@ def test_a_try_has_only_the_work_of_its_agents(start: Start, tmp_path: Path) -> 
 
 def test_a_try_that_takes_too_long_is_ended(start: Start, tmp_path: Path) -> None:
     tree = start({"a": b"1\n"})
-    outcome = tree.commits.try_agent(
-        tree.tree, None, ["sh", "-c", "echo began; sleep 60"], timeout=0.5, cache=str(tmp_path / "cache")
+    command, cache = ["sh", "-c", "echo began; sleep 60"], str(tmp_path / "cache")
+    outcome = run_until_begun(
+        lambda seconds: tree.commits.try_agent(tree.tree, None, command, timeout=seconds, cache=cache),
+        lambda outcome: outcome.output,
     )
     assert outcome[:2] == (None, "began\n")
 

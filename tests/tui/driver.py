@@ -33,7 +33,7 @@ from watchroom_tui.services.key_queue import KeyQueue
 from watchroom_tui.widgets.item_list import ItemList
 from watchroom_tui.widgets.text_pane import TextPane
 
-PATIENCE = 10.0
+PATIENCE = 30.0
 ROUNDS = 4
 SELDOM = 0.2
 """Seconds after which the screen is read although nothing was drawn."""

@@ -70,16 +70,14 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminals]:
             for name, options in OPTIONS.items()
         }
         for user in terminals.values():
-            user.wait_for_text("1 needs you", timeout=30)
+            user.wait_for_text("1 needs you")
             user.wait_for_text("zoo.md")
-            user.settle()
+            user.wait_until_idle()
         collides(bob)
         for user in terminals.values():
             user.wait_for_text("2 need you")
-        terminals["both"].wait_for_bytes(b"]777;notify;Watchroom", timeout=20)
-        terminals["unasked"].wait_for(
-            lambda _: heard(terminals["unasked"])[0] > 0, what="the bell", timeout=20
-        )
+        terminals["both"].wait_for_bytes(b"]777;notify;Watchroom")
+        terminals["unasked"].wait_for(lambda _: heard(terminals["unasked"])[0] > 0, what="the bell")
         # The same again after its alert.
         collides(bob)
         for user in terminals.values():
@@ -99,8 +97,8 @@ def test_the_default_is_the_bell_only(told: Terminals) -> None:
 
 
 def test_under_tmux_the_notification_is_wrapped(told: Terminals) -> None:
-    told["tmux"].wait_for_bytes(b"\x1bPtmux;\x1b\x1b]9;Watchroom", timeout=20)
-    told["tmux"].wait_for_bytes(b"\x1bPtmux;\x1b\x1b]777;notify;Watchroom", timeout=20)
+    told["tmux"].wait_for_bytes(b"\x1bPtmux;\x1b\x1b]9;Watchroom")
+    told["tmux"].wait_for_bytes(b"\x1bPtmux;\x1b\x1b]777;notify;Watchroom")
 
 
 def test_off_writes_nothing_and_the_key_changes_it(told: Terminals) -> None:

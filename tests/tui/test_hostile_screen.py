@@ -238,21 +238,21 @@ def press(terminal: Terminal, key: str) -> None:
     since = terminal.mark()
     terminal.send(key)
     terminal.wait_for_output(since, timeout=0.15)
-    terminal.settle(0.03, timeout=5)
+    terminal.wait_until_idle(0.03)
 
 
 def look_around(terminal: Terminal) -> None:
-    terminal.wait_for_text("alice", timeout=30)
-    terminal.settle()
+    terminal.wait_for_text("alice")
+    terminal.wait_until_idle()
     for screen, keys in ROUNDS.items():
         for number, key in enumerate(keys):
             press(terminal, key)
             if number == 0:
-                terminal.wait_for_text(ARRIVED[screen], timeout=30)
+                terminal.wait_for_text(ARRIVED[screen])
             if (screen, key) == ("requests", "e"):
                 # Wait until the workspace is open, or the next keys would be typed elsewhere.
-                terminal.wait_for_text("Arguments of", timeout=30)
-        terminal.settle(0.2, timeout=5)
+                terminal.wait_for_text("Arguments of")
+        terminal.wait_until_idle()
 
 
 @pytest.fixture(scope="module")
@@ -293,8 +293,8 @@ def clicks(column: int, row: int) -> str:
 def test_clicking_on_markup_runs_nothing(hostile: Path) -> None:
     command = [sys.executable, "-m", "watchroom_cli.main", "open", str(hostile)]
     with Terminal(command, 80, 24) as terminal:
-        terminal.wait_for_text("alice", timeout=30)
-        terminal.settle()
+        terminal.wait_for_text("alice")
+        terminal.wait_until_idle()
         click_around(terminal)
 
 
@@ -304,7 +304,7 @@ def click_around(terminal: Terminal) -> None:
     for keys in (("8",), ("/", *"click.md", "\r"), ("\r",)):
         for key in keys:
             press(terminal, key)
-        terminal.settle(0.2)
+        terminal.wait_until_idle()
         for row, line in enumerate(terminal.screen(), start=1):
             column = line.find("@click")
             if column >= 0:
@@ -322,9 +322,9 @@ def test_the_dashboard_still_answers_and_ends_in_order(terminals: dict[str, Term
     press(terminal, "1")
     terminal.send("q")
     # A merge was started on the tour.
-    terminal.wait_for_text("Quit and discard", timeout=30)
+    terminal.wait_for_text("Quit and discard")
     terminal.send("\r")
-    assert terminal.wait(20) == 0
+    assert terminal.wait() == 0
 
 
 # -- sanitize

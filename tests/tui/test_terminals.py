@@ -48,12 +48,13 @@ def test_the_environment_determines_the_number_of_colours(
 def test_without_colours_and_utf8_all_is_ascii_and_the_cursor_is_reversed(team: Path) -> None:
     env = {"NO_COLOR": "1", "LC_ALL": "C"}
     with Terminal(as_typed("open", str(team)), 100, 30, env=env) as terminal:
-        terminal.wait_for_text("#= Needs you", timeout=30)
+        terminal.wait_for_text("#= Needs you")
         # A byte that is not UTF-8 is a key without meaning.
         os.write(terminal._fd, b"\xe9")
         terminal.send("4")
         terminal.wait_for_text("#= Shared files")
-        terminal.settle()
+        terminal.wait_for_text(r"# \u6e2f\u53e3.md")
+        terminal.wait_until_idle()
         drawn = terminal.raw()
         assert drawn.isascii()
         assert not COLOURS.search(drawn)
@@ -66,8 +67,8 @@ def test_without_colours_and_utf8_all_is_ascii_and_the_cursor_is_reversed(team: 
 
 def test_in_16_colours_the_terminals_own_are_used(team: Path) -> None:
     with Terminal(as_typed("open", str(team)), 100, 30, env={"TERM": "xterm", "COLORTERM": ""}) as terminal:
-        terminal.wait_for_text("Needs you", timeout=30)
-        terminal.settle()
+        terminal.wait_for_text("Needs you")
+        terminal.wait_until_idle()
         assert COLOURS.search(terminal.raw())
         assert not re.search(rb"[34]8;[25]", terminal.raw())
 

@@ -28,7 +28,7 @@ from watchroom.model import CONTINUE
 from watchroom_tui.services.agent_terminal import Jump, jump_to_terminal
 from watchroom_tui.terminal.tmux import attach_command, list_panes
 
-PATIENCE = 20
+PATIENCE = 60
 CLIENT = "import sys, time; print('the terminal of ' + sys.argv[1], flush=True); time.sleep(600)"
 STUBBORN = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); {CLIENT}"
 

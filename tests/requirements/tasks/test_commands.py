@@ -10,11 +10,13 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from calls import ok, refused
 from sandbox.processes import marked_processes, token
 from tasking import Team, kill_and_miss, machine_sandbox
+from timeouts import run_until_begun
 from watchroom import Agent, Json, Row, Workspace
 from watchroom.kernel.call_context import CallContext
 
@@ -94,11 +96,17 @@ def test_one_that_fails_says_how(team: Team) -> None:
 
 
 def test_one_that_takes_too_long_is_ended(team: Team) -> None:
-    result = refused(team.one, "run_command", command="echo begun; touch left; sleep 600", timeoutMs=400)
-    assert result["error"] == "command_timeout"
-    assert (result["timedOut"], result["timeoutMs"]) == (True, 400)
-    assert (result["stdout"], result["changed"]) == ("begun\n", ["left"])
-    (ended,) = rows_of(team, "end_command")
+    def run(seconds: float) -> dict[str, Any]:
+        timeout = int(seconds * 1000)
+        command = f"touch left{timeout}; echo begun; sleep 600"
+        result = refused(team.one, "run_command", command=command, timeoutMs=timeout)
+        assert result["error"] == "command_timeout"
+        assert (result["timedOut"], result["timeoutMs"]) == (True, timeout)
+        return result
+
+    result = run_until_begun(run, lambda result: result["stdout"])
+    assert (result["stdout"], result["changed"]) == ("begun\n", [f"left{result['timeoutMs']}"])
+    *_, ended = rows_of(team, "end_command")
     assert ended.detail["timed_out"] is True
 
 

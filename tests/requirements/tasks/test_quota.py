@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from calls import ok, refused
 from hostile.leftovers import small_files, sparse_files
 from requirements.tasks.test_rows import heads, unaccounted
 from tasking import Team
+from timeouts import run_until_begun
 from watchroom import Workspace
 from watchroom.errors import ConfigInvalid
 from watchroom.features.config.rows import dump_config, parse_config
@@ -98,8 +100,13 @@ def test_a_command_says_what_there_was_no_time_to_look_at(
     sandboxed: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(commands, "_MIN_RECORDING_SECONDS", 0)
-    command = f"touch $(seq {BATCH_ROWS + 50}); sleep 60"
-    result = refused(sandboxed.one, "run_command", command=command, timeoutMs=1_000)
+    command = f"touch $(seq {BATCH_ROWS + 50}); echo touched; sleep 60"
+
+    def run(seconds: float) -> dict[str, Any]:
+        ok(sandboxed.one, "run_command", command="rm -f *")
+        return refused(sandboxed.one, "run_command", command=command, timeoutMs=int(seconds * 1000))
+
+    result = run_until_begun(run, lambda result: result["stdout"])
     assert (result["error"], result["pending"]) == ("command_timeout", 50)
     assert "50" in result["notice"]
     assert "pending" not in ok(sandboxed.one, "run_command", command="true")

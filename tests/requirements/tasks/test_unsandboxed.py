@@ -11,14 +11,15 @@ from typing import Any, NamedTuple
 
 import pytest
 from calls import ok, refused
+from clock import JumpingMonotonicClock
 from sandbox.processes import marked_processes, token
 from tasking import Team
+from timeouts import run_until_begun
 from watchroom import Agent, Row, Workspace
 from watchroom.agents.clients.events import ClientInfo, PromptSubmitted, SessionEnded
 from watchroom.agents.clients.session import ClientSession
 from watchroom.errors import ConfigInvalid, NoSandbox
 from watchroom.features.config.rows import dump_config, parse_config
-from watchroom.features.tasks import commands
 from watchroom.model import ASK
 from watchroom.platform.sandbox.limits import CgroupFactory
 from watchroom.platform.sandbox.probe import SandboxProbe
@@ -192,8 +193,9 @@ def test_an_approved_command_waits_until_its_paused_agent_is_resumed(asking: Ask
 def test_a_command_is_not_run_in_a_pause_that_runs_out(
     asking: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commands, "_ANSWER_SECONDS", 2.0)
+    clock = JumpingMonotonicClock(monkeypatch)
     _, running = pause_while_asked(asking)
+    clock.ahead = 600
     assert running.result(30)["error"] == "agent_paused"
     assert not (asking.team.folder / "made").exists()
 
@@ -241,10 +243,15 @@ def test_a_forbidden_word_is_not_even_asked_about(asking: Asking) -> None:
 
 def test_it_is_ended_with_all_that_it_started(asking: Asking) -> None:
     marked = token()
-    running = asking.begin(f"(setsid sleep {marked} &); echo begun; sleep {marked}", timeoutMs=500)
+    command = f"(setsid sleep {marked} &); echo begun; sleep {marked}"
     person = asking.team.workspace.tools_for_human("ada")
-    ok(person, "answer_request", request=asking.asked().seq, approved=True)
-    result = running.result(30)
+
+    def run(seconds: float) -> dict[str, Any]:
+        running = asking.begin(command, timeoutMs=int(seconds * 1000))
+        ok(person, "answer_request", request=asking.asked().seq, approved=True)
+        return running.result(60)
+
+    result = run_until_begun(run, lambda result: result["stdout"])
     assert (result["error"], result["stdout"]) == ("command_timeout", "begun\n")
     assert marked_processes(marked) == []
 
