@@ -37,6 +37,7 @@ from watchroom.agents.clients.events import (
     ResetReported,
     SessionEnded,
     TextStreamed,
+    TurnBegan,
     TurnEnded,
     TurnFailed,
     TurnLimited,
@@ -132,8 +133,6 @@ _MAX_BATCH: Final = 100
 """Maximum number of calls in a batch whose refusals are recorded."""
 _TOOL_ERROR: Final = "<tool_use_error>"
 """The beginning of the result of a call that Claude Code itself refuses."""
-_LATE_NS: Final = 5 * 10**9
-"""Maximum nanoseconds from the report of a limit to the last step of the turn that the limit ended."""
 _MAX_SESSIONS: Final = 100
 """Maximum number of sessions in memory. Other sessions are continued from their rows."""
 
@@ -452,11 +451,20 @@ class Attachment:
             event = event._replace(arguments=dump({**named, "content": hidden}))
         return event._replace(result=hidden) if isinstance(event, CallFinished) else event
 
-    async def record_line(self, session: ClientSession, line: Event) -> bool:
-        """Record the content of ``line``, a line of the transcript of ``session``, that no hook has reported.
-        Return whether the line shows that the agent acted."""
+    def shows_activity(self, line: Event) -> bool:
+        """Return whether ``line``, a line of a transcript, shows that a turn began or that the agent
+        acted."""
         reported = self._hooks.translate_line(line)
-        for event in reported:
+        return any(not isinstance(event, TurnFailed | ResetReported) for event in reported)
+
+    async def record_line(self, session: ClientSession, line: Event, *, is_past: bool = False) -> None:
+        """Record the content of ``line``, a line of the transcript of ``session``, that no hook has reported.
+
+        ``is_past``: a later line shows activity. So a limit in this line is over.
+        """
+        for event in self._hooks.translate_line(line):
+            if isinstance(event, TurnBegan):
+                continue
             if isinstance(event, ResetReported):
                 self._resets[session.path] = event.seconds
                 continue
@@ -467,7 +475,8 @@ class Attachment:
             ):
                 continue
             if isinstance(event, TurnFailed):
-                await self._record_late_failure(session, event, time_of(line, "timestamp"))
+                if not is_past:
+                    await self._record_failure(session, event, time_of(line, "timestamp"))
                 continue
             if isinstance(event, CallFinished):
                 event = await self.calls.settle(session, event)
@@ -478,15 +487,13 @@ class Attachment:
                 await self.record(session, added)
             if isinstance(event, UsageAdded):
                 self._usage.count(session.path, event)
-        return any(not isinstance(event, TurnFailed | ResetReported) for event in reported)
 
-    async def _record_late_failure(self, session: ClientSession, event: TurnFailed, said_at: int) -> None:
-        """Record the end of a turn in a transcript, unless the session has continued since ``said_at``
-        (nanoseconds since the epoch). A transcript is read again from its start after a restart of the
-        service."""
-        last = await run_in_thread(lambda: session.last)
-        if said_at <= session.ended_at or said_at + _LATE_NS < last.time:
+    async def _record_failure(self, session: ClientSession, event: TurnFailed, said_at: int) -> None:
+        """Record the end of the newest turn in a transcript, unless the session has ended since ``said_at``
+        (nanoseconds since the epoch)."""
+        if said_at <= session.ended_at:
             return
+        last = await run_in_thread(lambda: session.last)
         now = self.workspace.session_zone.now()
         limit = find_limit(event.reason, now, said_at=said_at)
         if limit is None:

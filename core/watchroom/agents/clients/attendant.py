@@ -408,9 +408,13 @@ class Attendant:
         async with self._reading:
             for transcript in [*self._transcripts.values()]:
                 lines = await run_in_thread(transcript.read)
+                active = [number for number, line in enumerate(lines) if attachment.shows_activity(line)]
+                has_acted = has_acted or bool(active)
+                newest = max(active, default=0)
                 for number, line in enumerate(lines):
                     try:
-                        has_acted = await attachment.record_line(transcript.session, line) or has_acted
+                        # After a restart of the service, a transcript is read from its start.
+                        await attachment.record_line(transcript.session, line, is_past=number < newest)
                     except JournalError as error:
                         # This line would be refused again, and hold up the next ones.
                         is_lost = isinstance(error, DraftRefused | JournalDamaged)

@@ -35,6 +35,7 @@ from watchroom.agents.clients.events import (
     ResetReported,
     SessionEnded,
     TranscriptEvent,
+    TurnBegan,
     TurnEnded,
     TurnFailed,
     UsageAdded,
@@ -79,10 +80,12 @@ def translate_hook(event: Event) -> tuple[ClientEvent, ...]:
 
 
 def translate_line(line: Event) -> tuple[TranscriptEvent, ...]:
-    """Return the events in ``line``, a line of a rollout file: the messages of the model, turns that failed,
-    and the resets of limits."""
+    """Return the events in ``line``, a line of a rollout file: the beginnings of turns, the messages of the
+    model, turns that failed, and the resets of limits."""
     payload = object_of(line, "payload")
     kind = text_of(payload, "type") if line.get("type") == "event_msg" else ""
+    if kind == "task_started":
+        return (TurnBegan(),)
     if kind == "token_count" and payload.get("rate_limits"):
         return (ResetReported(_reset_of(object_of(payload, "rate_limits"))),)
     if kind == "task_complete" and (error := object_of(payload, "error")):

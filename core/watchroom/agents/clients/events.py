@@ -126,6 +126,10 @@ class TurnLimited(NamedTuple):
     held: str = ""
 
 
+class TurnBegan(NamedTuple):
+    """The client began a turn, according to its transcript. It becomes no row."""
+
+
 class ResetReported(NamedTuple):
     """The used-up limits of the account reset at ``seconds`` since the epoch, 0 if no limit is used up.
 
@@ -171,5 +175,5 @@ ClientEvent: TypeAlias = (
     | ClientPaused
     | BudgetHeld
 )
-TranscriptEvent: TypeAlias = ClientEvent | ResetReported
+TranscriptEvent: TypeAlias = ClientEvent | TurnBegan | ResetReported
 """What a line of a transcript reports."""
