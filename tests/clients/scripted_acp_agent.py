@@ -40,6 +40,8 @@ class ScriptedAgent:
                 self._update(
                     sessionUpdate="agent_message_chunk", content={"type": "text", "text": "And then"}
                 )
+            if method == "session/set_mode":
+                self._tell_late()
 
     def _response(self, method: str) -> dict[str, Any]:
         result = self._result(method)
@@ -77,6 +79,15 @@ class ScriptedAgent:
                 self._loop(given)
                 result["stopReason"] = "cancelled"
         return result
+
+    def _tell_late(self) -> None:
+        """Tell more of the past once a pipe is written to, and write to another once that has been handled."""
+        for given in (step["late"] for step in self._turns[0] if "late" in step):
+            Path(given["begin"]).read_text(encoding="utf-8")
+            self._update(**given["update"])
+            self._send(id=2000, method="no/such_method", params={})
+            next(each for each in self._messages if each.get("id") == 2000)
+            Path(given["end"]).write_text("Told", encoding="utf-8")
 
     def _loop(self, until: str) -> None:
         """Do nothing until a message with the method ``until`` comes."""

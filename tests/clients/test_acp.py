@@ -16,7 +16,7 @@ from uuid import uuid4
 import psutil
 import pytest
 from watchroom import Workspace
-from watchroom.agents.clients.acp import AcpTranslator, describe_error
+from watchroom.agents.clients.acp import AcpTranslator, ReplayFilter, describe_error
 from watchroom.agents.clients.acp_runner import AcpOptions, namespace_command, run_acp
 from watchroom.agents.clients.adapter import AcpSupport
 from watchroom.agents.clients.client_traces import find_terminal
@@ -608,6 +608,73 @@ async def test_a_session_goes_on_and_what_it_tells_again_is_no_second_row(
     await Run(workspace, tmp_path, [says("Two", "m2")]).once("Go on", resume="scripted-1")
     said = [each.content for each in workspace.sessions.state("alice", "scripted-1").messages]
     assert said == ["Do it", "One", "Go on", "Two"]
+
+
+async def test_a_pause_does_not_end_the_past_of_a_resumed_session(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """A slow client tells the rest of the past when everything else is ready for its next prompt."""
+    await Run(workspace, tmp_path, [says("One"), {"error": LIMIT}]).once()
+    begin, end = tmp_path / "begin", tmp_path / "end"
+    os.mkfifo(begin)
+    os.mkfifo(end)
+    late = {"begin": str(begin), "end": str(end), **says("From before")}
+    run = Run(workspace, tmp_path, [{"late": late}, says("Two", "m2")])
+    running = run.start("", resume="scripted-1")
+    await run.until(lambda: failures(run) == [REASON])
+    await asyncio.to_thread(begin.write_text, "Go on")
+    await asyncio.to_thread(end.read_text)
+    workspace.session_zone.control(CallContext("human:ann", RESUME), "alice", None, "")
+    await run.until(lambda: any(isinstance(each, TurnEnded) for each in run.events))
+    await run.has_status("idle")
+    said = workspace.sessions.state("alice", "scripted-1").messages
+    assert [each.content for each in said if each.role == "assistant"] == ["One", "Two"]
+    workspace.session_zone.control(CallContext("human:ann", CANCEL), "alice", None, "")
+    await asyncio.wait_for(running, PATIENCE)
+
+
+DONE = {"sessionUpdate": "tool_call_update", "toolCallId": "c1", "status": "completed", "rawOutput": "ok"}
+PAST: list[dict[str, Any]] = [
+    says("One"),
+    {"update": {"sessionUpdate": "tool_call", **CALL}},
+    {"update": DONE},
+    says("Well", "m2"),
+]
+
+
+async def test_the_past_that_comes_after_a_prompt_is_no_second_row(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    await Run(workspace, tmp_path, [*PAST, {"exit": 1}]).once()
+    run = Run(workspace, tmp_path, [*PAST, says("Two", "m3")], [says("Two", "m4")])
+    running = run.start("Go on", resume="scripted-1")
+    await run.until(lambda: any(isinstance(each, TurnEnded) for each in run.events))
+    workspace.session_zone.control(CallContext("human:ann", "send_message"), "alice", None, "Again")
+    await run.until(lambda: has_answered(run, "Again"))
+    workspace.session_zone.control(CallContext("human:ann", CANCEL), "alice", None, "")
+    await asyncio.wait_for(running, PATIENCE)
+    said = [each.content for each in workspace.sessions.state("alice", "scripted-1").messages]
+    assert said == ["Do it", "One", "", "ok", "Well", "Go on", "Two", "Again", "Two"]
+    assert [each.text for each in run.events if isinstance(each, TextStreamed)] == ["Two", "Two"]
+
+
+async def test_the_past_is_no_response_to_a_message(workspace: Workspace, tmp_path: Path) -> None:
+    await Run(workspace, tmp_path, [*PAST, {"exit": 1}]).once()
+    run = Run(workspace, tmp_path, [*PAST, {"exit": 1}])
+    workspace.session_zone.control(CallContext("human:ann", "send_message"), "alice", None, "Go on")
+    await asyncio.wait_for(run.start("", resume="scripted-1"), PATIENCE)
+    assert [each.text for each in workspace.messages.find_waiting(PATH)] == ["Go on"]
+
+
+@pytest.mark.parametrize("told_again", [["One", "Two"], ["Two"], []], ids=["all", "the end", "nothing"])
+def test_words_that_it_says_again_after_the_past_are_new(told_again: list[str]) -> None:
+    past, translator = ReplayFilter(["One", "Two"]), AcpTranslator()
+    for number, text in enumerate(told_again):
+        past.skip(says(text, f"past-{number}")["update"])
+    updates = [says("One", "m1"), says("Two", "m2")]
+    events = [event for each in updates for event in translator.translate(each["update"])]
+    events += translator.finish()
+    assert [past.is_past(event) for event in events] == [False] * 4
 
 
 async def test_what_does_not_ask_or_start_is_refused(workspace: Workspace, tmp_path: Path) -> None:

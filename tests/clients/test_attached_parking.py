@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 from clients.attached import SESSION, told
+from clients.attending import attending, report, write_lines
 from clients.test_parking import QUIET, add_budget, needs, tell
 from clock import HOUR, JumpingClock
 from people.conftest import DANA, close
@@ -18,7 +19,6 @@ from watchroom import Json, Workspace
 from watchroom.agents.clients import attendant
 from watchroom.agents.clients.attachment import Attachment
 from watchroom.agents.clients.hook_answers import HookAnswer
-from watchroom.agents.clients.processes import ClientProcess
 from watchroom.errors import SignatureRequired
 from watchroom.features.sessions.rows import Parking, parking_of
 from watchroom.features.sessions.service import session_path
@@ -139,7 +139,8 @@ async def test_a_transcript_tells_of_a_limit_once(workspace: Workspace, client: 
     await attached.handle(told("UserPromptSubmit", prompt="Go"))
     session = attached.sessions[SESSION]
     written = line(workspace, "You've hit your usage limit. Try again in 5 minutes.")
-    assert not await attached.record_line(session, written)
+    assert not attached.shows_activity(written)
+    await attached.record_line(session, written)
     found = parking(workspace)
     assert found is not None
     assert found.resets is not None
@@ -151,18 +152,57 @@ async def test_a_transcript_tells_of_a_limit_once(workspace: Workspace, client: 
     assert len(needs(workspace)) == 1
 
 
+NEXT_TURN: dict[str, dict[str, Any]] = {
+    "claude": {"type": "user", "message": {"role": "user", "content": "Go on"}},
+    "codex": {"type": "event_msg", "payload": {"type": "task_started", "turn_id": "turn2"}},
+}
+SAID: dict[str, dict[str, Any]] = {
+    "claude": {
+        "type": "assistant",
+        "message": {"id": "m1", "model": "m", "content": [{"type": "text", "text": "Well"}]},
+    },
+    "codex": {
+        "type": "response_item",
+        "payload": {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "Well"}],
+        },
+    },
+}
+
+
 @pytest.mark.parametrize(("client", "line"), [("claude", claude_line), ("codex", codex_line)])
+@pytest.mark.parametrize("later", [NEXT_TURN, SAID], ids=["a prompt", "an answer"])
 async def test_an_old_line_of_a_transcript_parks_nothing(
-    workspace: Workspace, client: str, line: Any
+    workspace: Workspace, tmp_path: Path, client: str, line: Any, later: Mapping[str, Any]
 ) -> None:
     """The service reads a transcript from its start."""
-    attached = Attachment(workspace, "alice", client)
-    await attached.handle(told("UserPromptSubmit", prompt="Go"))
-    await attached.record_line(attached.sessions[SESSION], line(workspace, "usage limit", 3600))
-    await attached.record_line(
-        attached.sessions[SESSION], {**line(workspace, "another error"), "error": "server_error"}
-    )
-    assert parking(workspace) is None
+    transcript = tmp_path / "transcript.jsonl"
+    other = {**line(workspace, "another error"), "error": "server_error"}
+    write_lines(transcript, line(workspace, "usage limit", 3600), other, later[client])
+    await Attachment(workspace, "alice", client).handle(told("UserPromptSubmit", prompt="Go"))
+    async with attending(workspace, client) as served:
+        shown = told("MessageDisplay", transcript_path=str(transcript), message_id="m1", delta="Well")
+        await report(workspace, served, shown)
+        assert [*served.session_ids] == [SESSION]
+    assert workspace.sessions.state("alice", SESSION).status == "running"
+    assert not any(parking_of(row) for row in workspace.journal.history("session", PATH))
+
+
+@pytest.mark.parametrize(("client", "line"), [("claude", claude_line), ("codex", codex_line)])
+async def test_a_limit_counts_however_late_its_turn_is_recorded(
+    workspace: Workspace, tmp_path: Path, client: str, line: Any
+) -> None:
+    """The service may be slower than the client, or the machine may sleep in between."""
+    transcript = tmp_path / "transcript.jsonl"
+    async with attending(workspace, client) as served:
+        prompt = told("UserPromptSubmit", prompt="Go", transcript_path=str(transcript))
+        await report(workspace, served, prompt)
+        limit = line(workspace, "You've hit your usage limit. Try again in 5 minutes.", 60)
+        write_lines(transcript, NEXT_TURN[client], SAID[client], limit)
+        await until(lambda: parking(workspace) is not None)
+    assert [each.kind for each in needs(workspace)] == ["parked"]
 
 
 async def test_a_client_that_can_be_woken_continues_once_at_the_reset(
@@ -362,22 +402,13 @@ async def test_the_service_says_when_a_client_cannot_be_woken(
     workspace: Workspace, clock: JumpingClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(attendant, "_RESET_SECONDS", 0.1)
-    pid = os.getpid()
-    process = ClientProcess(pid, workspace.platform.process_start(pid), workspace.platform)
-    served = attendant.Attendant(workspace, ["alice"], "claude", process)
-    served.begin()
-    try:
-        for event in (
-            told("UserPromptSubmit", prompt="Go"),
-            stop_failure(f"Claude AI usage limit reached|{epoch(workspace, 3600)}"),
-        ):
-            with workspace.messages.hand_over() as handover:
-                await served.answer(event, handover)
+    async with attending(workspace) as served:
+        await report(workspace, served, told("UserPromptSubmit", prompt="Go"))
+        failure = stop_failure(f"Claude AI usage limit reached|{epoch(workspace, 3600)}")
+        await report(workspace, served, failure)
         tell(workspace, RESUME, at_reset=True)
         await asyncio.sleep(QUIET)
         assert needs(workspace) == []
         clock.ahead = HOUR
         await until(lambda: (parking(workspace) or Parking(0)).held == "client")
         assert [each.kind for each in needs(workspace)] == ["parked"]
-    finally:
-        await served.close()

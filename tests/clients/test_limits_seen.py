@@ -46,7 +46,8 @@ async def play(workspace: Workspace, client: str, case: str) -> Attachment:
         if "hook" in each:
             await attached.handle({**told(""), **each["hook"]})
         else:
-            assert not await attached.record_line(attached.sessions[SESSION], each["line"])
+            assert not attached.shows_activity(each["line"])
+            await attached.record_line(attached.sessions[SESSION], each["line"])
     return attached
 
 

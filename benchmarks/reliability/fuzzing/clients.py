@@ -165,7 +165,8 @@ class HookEvents(AsyncTarget):
             session = attachment.find_session({"session_id": "s1"})
             require(session is not None, "no session")
             if session is not None:
-                return client, await attachment.record_line(session, event), str(event.get("type"))[:20]
+                await attachment.record_line(session, event)
+                return client, attachment.shows_activity(event), str(event.get("type"))[:20]
         except WatchroomError as error:
             return client, refusal_kind(error)
         return None

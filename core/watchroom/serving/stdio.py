@@ -41,7 +41,7 @@ async def serve_stdio(
     - ``reader``, ``writer``: the lines from the client, and to the client.
     - ``toolsets``: offer only these sets of tools, default all.
     - ``approval_tools``: people approve the calls of these tools.
-    - ``on_request``: called with each request that concerns tools.
+    - ``on_request``: called with each request to call a tool.
     - ``agent_of_call``: returns the agent that makes a call, default ``agent``.
 
     Raise `UnknownAgent`.
@@ -50,7 +50,8 @@ async def serve_stdio(
     toolboxes = {toolbox.actor: toolbox}
 
     async def toolbox_of(context: Context) -> Toolbox:
-        on_request()
+        if context.method == "tools/call":
+            on_request()
         if agent_of_call is None or context.method == "tools/list":
             return toolbox
         try:

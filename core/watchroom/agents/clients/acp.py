@@ -6,7 +6,7 @@ The input has the form of the protocol's ``session/update`` (version 1).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from watchroom.agents.clients.calls import MAX_DIFFERENCE
@@ -164,6 +164,59 @@ class AcpTranslator:
             del self._calls[call_id]
             self._begun.discard(call_id)
         return events
+
+
+class ReplayFilter:
+    """Recognizes the past of a resumed session, which its client reports again.
+
+    A client may still report the past after its first prompt. Its messages have no reliable ids, so they are
+    recognized by their texts, in their order.
+
+    - ``messages``: the texts of the model's messages in the session, in order
+    - ``calls``: the ids of the calls in the session
+    """
+
+    def __init__(self, messages: Sequence[str] = (), calls: Iterable[str] = ()) -> None:
+        self._messages = messages
+        self._calls = frozenset(calls)
+        self._translator = AcpTranslator()
+        self._next = 0
+        """The index of the next message of the past."""
+        self._text = ""
+        self.count = 0
+        """The number of updates before the first prompt."""
+
+    def skip(self, update: Fields) -> None:
+        """Take ``update`` from before the first prompt, so it certainly reports the past."""
+        self.count += 1
+        self._find(self._translator.translate(update))
+
+    def is_past(self, event: ClientEvent) -> bool:
+        """Return whether ``event``, after the first prompt, reports the past. Takes the events in order."""
+        if isinstance(event, CallStarted | CallFinished):
+            return event.id in self._calls
+        if not isinstance(event, TextStreamed | MessageCompleted):
+            return False
+        self._find(self._translator.finish())
+        # A client that reports no past before its first prompt may repeat its own words.
+        expected = self._messages[self._next] if self.count and self._next < len(self._messages) else ""
+        if isinstance(event, TextStreamed):
+            self._text += event.text
+            is_past = expected.startswith(self._text)
+        else:
+            self._text = ""
+            is_past = event.text == expected != ""
+            self._next += is_past
+        if not is_past:
+            # A new message follows the past.
+            self._next = len(self._messages)
+        return is_past
+
+    def _find(self, events: Iterable[ClientEvent]) -> None:
+        """Find the messages among ``events`` in the past, and continue after them."""
+        for event in events:
+            if isinstance(event, MessageCompleted) and event.text in self._messages[self._next :]:
+                self._next = self._messages.index(event.text, self._next) + 1
 
 
 def describe_error(message: str, data: Json) -> str:

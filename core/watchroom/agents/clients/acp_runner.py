@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, ca
 from pydantic import ValidationError
 
 from watchroom import validation
-from watchroom.agents.clients.acp import AcpTranslator, describe_error
+from watchroom.agents.clients.acp import AcpTranslator, ReplayFilter, describe_error
 from watchroom.agents.clients.adapter import PLUGIN_OFF, PLUGIN_SWITCH, AcpSupport
 from watchroom.agents.clients.calls import REJECTED, format_decision
 from watchroom.agents.clients.events import (
@@ -77,7 +77,7 @@ _CHECK_SECONDS: Final = 20.0
 _TERM_SECONDS: Final = 1.0
 """Seconds between SIGTERM and SIGKILL."""
 _QUIET_SECONDS: Final = 0.5
-"""Seconds without an update after which the replay of a session's past is complete."""
+"""Seconds without an update after which a resumed session gets its first prompt."""
 _CLAIMED_SECONDS: Final = 0.5
 """Seconds between checks whether another process has delivered the waiting messages."""
 _MAX_EVENTS: Final = 10_000
@@ -184,8 +184,8 @@ class _AcpRun:
         self._translator = AcpTranslator(tool_name=support.tool_name)
         self._session: ClientSession | None = None
         self._session_id = ""
-        self._is_replaying = False
-        self._replayed = 0
+        self._replay: ReplayFilter | None = None
+        """Recognizes the past of a resumed session, until its second turn begins."""
         self._connection: Any = None
         self._turn: asyncio.Future[Any] | None = None
         self._events: asyncio.Queue[ClientEvent] = asyncio.Queue()
@@ -236,6 +236,8 @@ class _AcpRun:
 
         self._connection = connection
         self._tasks.append(asyncio.create_task(self._read_errors()))
+        if self._options.resume:
+            self._replay = await run_in_thread(self._read_past)
         server, *arguments = self._options.server or ("",)
         servers = [McpServerStdio(name="watchroom", command=server, args=arguments, env=[])] if server else []
         settings: dict[str, Any] = {}
@@ -250,7 +252,7 @@ class _AcpRun:
                 )
                 self._session_id, modes = await self._open(connection, servers, settings)
                 await self._set_mode(modes)
-                await self._skip_replay()
+                await self._wait_for_replay()
         except (ClientDoesNotAsk, asyncio.CancelledError):
             raise
         except Exception as error:
@@ -295,17 +297,27 @@ class _AcpRun:
         if not self._options.resume:
             opened = await connection.new_session(**given)
             return str(opened.session_id), opened.modes
-        self._is_replaying = True
         loaded = await connection.load_session(session_id=self._options.resume, **given)
         return self._options.resume, loaded.modes
 
-    async def _skip_replay(self) -> None:
-        """Skip the replayed past of a session. Some clients report it only after loading the session."""
+    def _read_past(self) -> ReplayFilter:
+        """Return the past of the session to continue, according to its rows."""
+        try:
+            state = self._workspace.sessions.state(self._agent, session_id_of(self._options.resume))
+        except WatchroomError:
+            # The session is unknown, or its rows are damaged.
+            return ReplayFilter()
+        said = [each for each in state.messages if each.role == "assistant"]
+        calls = (call.id for each in said for call in each.tool_calls)
+        return ReplayFilter([each.content for each in said if each.content], calls)
+
+    async def _wait_for_replay(self) -> None:
+        """Wait until the client pauses while it reports the past of a session. Some clients report it only
+        after loading the session, and a slow client continues after the pause."""
         known = -1
-        while self._is_replaying and known != self._replayed:
-            known = self._replayed
+        while self._replay is not None and known != self._replay.count:
+            known = self._replay.count
             await asyncio.sleep(_QUIET_SECONDS)
-        self._is_replaying = False
 
     async def _set_mode(self, modes: Any) -> None:
         mode = self._support.mode
@@ -517,6 +529,8 @@ class _AcpRun:
     async def _take_turn(self, prompts: Sequence[PromptSubmitted], handover: Handover) -> bool:
         from acp import RequestError, text_block
 
+        if self._turn is not None:
+            self._replay = None
         await self._hold()
         if any(each.author != SYSTEM for each in prompts):
             self._prompted = await run_in_thread(self._workspace.journal.last_seq)
@@ -684,12 +698,16 @@ class _AcpRun:
         while self._process.stderr is not None and (piece := await self._process.stderr.read(4096)):
             self._errors = (self._errors + piece.decode(errors="replace"))[-_MAX_ERRORS:]
 
-    def _record(self, event: ClientEvent) -> None:
+    def _record(self, event: ClientEvent) -> bool:
+        """Record ``event``. Return False if it reports the past of a resumed session, which is in rows."""
+        if self._replay is not None and self._replay.is_past(event):
+            return False
         if isinstance(event, CallFinished) and (refusal := self._refusals.pop(event.id, "")):
             # The client only reports that the call failed.
             event = event._replace(refusal=refusal if event.is_error else "")
         self._on_event(event)
         self._events.put_nowait(event)
+        return True
 
     async def _write(self) -> None:
         """Record the events as rows, in order. Streamed text is collected for a moment."""
@@ -710,16 +728,17 @@ class _AcpRun:
 
     async def session_update(self, session_id: str, update: Any, **more: Any) -> None:
         """Handle ``session/update``, the report of an event."""
-        if self._is_replaying:
-            # The past of the session is already in rows.
-            self._replayed += 1
+        fields = update.model_dump(mode="json", by_alias=True)
+        if self._replay is not None and self._turn is None:
+            # Nobody has prompted the client yet.
+            self._replay.skip(fields)
             return
         if self._events.qsize() > _MAX_EVENTS:
             self._end_with(f"{self._client} reports more than can be recorded")
             return
-        for event in self._translator.translate(update.model_dump(mode="json", by_alias=True)):
-            self._has_begun.set()
-            self._record(event)
+        for event in self._translator.translate(fields):
+            if self._record(event):
+                self._has_begun.set()
 
     async def request_permission(
         self, session_id: str, tool_call: Any, options: Sequence[Any], **more: Any

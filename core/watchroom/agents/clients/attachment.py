@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
@@ -28,6 +28,8 @@ from watchroom.agents.clients.calls import (
 )
 from watchroom.agents.clients.events import (
     CallFinished,
+    CallMade,
+    CallReturned,
     CallStarted,
     ClientEvent,
     ClientInfo,
@@ -37,6 +39,7 @@ from watchroom.agents.clients.events import (
     ResetReported,
     SessionEnded,
     TextStreamed,
+    TurnBegan,
     TurnEnded,
     TurnFailed,
     TurnLimited,
@@ -125,15 +128,14 @@ _MARGIN: Final = 30.0
 differently. Limited to a quarter of that timeout."""
 SLACK_SECONDS: Final = 5.0
 """Seconds after the deadline of a hook at which it is answered, even if a check hangs."""
-_MAX_UNKEPT: Final = 1000
+_MAX_CALLS: Final = 1000
+"""Maximum number of calls that are remembered, of each kind."""
 _BACKGROUND_ENDED: Final = "<task-notification>"
 """The beginning of the prompt with which Claude Code reports the end of a background command."""
 _MAX_BATCH: Final = 100
 """Maximum number of calls in a batch whose refusals are recorded."""
 _TOOL_ERROR: Final = "<tool_use_error>"
 """The beginning of the result of a call that Claude Code itself refuses."""
-_LATE_NS: Final = 5 * 10**9
-"""Maximum nanoseconds from the report of a limit to the last step of the turn that the limit ended."""
 _MAX_SESSIONS: Final = 100
 """Maximum number of sessions in memory. Other sessions are continued from their rows."""
 
@@ -229,6 +231,10 @@ class Attachment:
         self._tree_calls = workspace.tree_calls if workspace.trees.common else None
         self._unkept: dict[str, None] = {}
         """The calls that read or write a file ignored by git."""
+        self._reported: dict[str, None] = {}
+        """The calls whose beginning a hook has reported."""
+        self._made: dict[str, None] = {}
+        """The calls that hooks must report, according to transcripts."""
         self._inbox = SessionInbox(workspace, self.agent)
         self._displayed = MessagePieces()
         self._messages = MessageDeduplicator()
@@ -281,6 +287,8 @@ class Attachment:
         is about to make. Such a call is decided by the checks that are still possible.
         """
         deadline = self.deadline(event) if deadline is None else deadline
+        if text_of(event, "hook_event_name") == BEFORE:
+            _remember(self._reported, text_of(event, "tool_use_id"))
         if handover is not None:
             return await self._handle(event, handover, may_wait=may_wait, deadline=deadline)
         with self.workspace.messages.hand_over() as own:
@@ -441,9 +449,7 @@ class Attachment:
             cwd = event.cwd if isinstance(event, CallFinished) else ""
             asked: Event = {"tool_name": event.tool, "tool_input": given, "cwd": cwd or session.folder}
             if trees.names_ignored(self._hooks.describe_use(asked)):
-                self._unkept[event.id] = None
-                if len(self._unkept) > _MAX_UNKEPT:
-                    del self._unkept[next(iter(self._unkept))]
+                _remember(self._unkept, event.id)
         if event.id not in self._unkept:
             return event
         hidden = self._texts("tree.not_kept")
@@ -452,11 +458,38 @@ class Attachment:
             event = event._replace(arguments=dump({**named, "content": hidden}))
         return event._replace(result=hidden) if isinstance(event, CallFinished) else event
 
-    async def record_line(self, session: ClientSession, line: Event) -> bool:
-        """Record the content of ``line``, a line of the transcript of ``session``, that no hook has reported.
-        Return whether the line shows that the agent acted."""
+    def shows_activity(self, line: Event) -> bool:
+        """Return whether ``line``, a line of a transcript, shows that a turn began or that the agent
+        acted."""
         reported = self._hooks.translate_line(line)
-        for event in reported:
+        return any(not isinstance(event, TurnFailed | ResetReported) for event in reported)
+
+    async def lacks_hook(self, session: ClientSession, lines: Sequence[Event]) -> bool:
+        """Return whether ``lines``, recorded lines of the transcript of ``session``, report the end of a call
+        whose beginning no hook has reported. False if the session is known to be unsupervised. Raise
+        `JournalError`."""
+        if not session.is_supervised:
+            return False
+        events = [event for line in lines for event in self._hooks.translate_line(line)]
+        # A client reports no call that it refuses itself.
+        ended = {each.id for each in events if isinstance(each, CallFinished) and not each.is_error}
+        ended |= {each.id for each in events if isinstance(each, CallReturned)} & self._made.keys()
+        for call in ended - self._reported.keys():
+            # Another process may have recorded the hook.
+            if not await run_in_thread(session.is_call_reported, call):
+                return True
+        return False
+
+    async def record_line(self, session: ClientSession, line: Event, *, is_past: bool = False) -> None:
+        """Record the content of ``line``, a line of the transcript of ``session``, that no hook has reported.
+
+        ``is_past``: a later line shows activity. So a limit in this line is over.
+        """
+        for event in self._hooks.translate_line(line):
+            if isinstance(event, CallMade):
+                _remember(self._made, event.id)
+            if isinstance(event, TurnBegan | CallMade | CallReturned):
+                continue
             if isinstance(event, ResetReported):
                 self._resets[session.path] = event.seconds
                 continue
@@ -467,7 +500,8 @@ class Attachment:
             ):
                 continue
             if isinstance(event, TurnFailed):
-                await self._record_late_failure(session, event, time_of(line, "timestamp"))
+                if not is_past:
+                    await self._record_failure(session, event, time_of(line, "timestamp"))
                 continue
             if isinstance(event, CallFinished):
                 event = await self.calls.settle(session, event)
@@ -478,15 +512,13 @@ class Attachment:
                 await self.record(session, added)
             if isinstance(event, UsageAdded):
                 self._usage.count(session.path, event)
-        return any(not isinstance(event, TurnFailed | ResetReported) for event in reported)
 
-    async def _record_late_failure(self, session: ClientSession, event: TurnFailed, said_at: int) -> None:
-        """Record the end of a turn in a transcript, unless the session has continued since ``said_at``
-        (nanoseconds since the epoch). A transcript is read again from its start after a restart of the
-        service."""
-        last = await run_in_thread(lambda: session.last)
-        if said_at <= session.ended_at or said_at + _LATE_NS < last.time:
+    async def _record_failure(self, session: ClientSession, event: TurnFailed, said_at: int) -> None:
+        """Record the end of the newest turn in a transcript, unless the session has ended since ``said_at``
+        (nanoseconds since the epoch)."""
+        if said_at <= session.ended_at:
             return
+        last = await run_in_thread(lambda: session.last)
         now = self.workspace.session_zone.now()
         limit = find_limit(event.reason, now, said_at=said_at)
         if limit is None:
@@ -1033,6 +1065,13 @@ class Attachment:
 
     def _note(self, session: ClientSession, tool: str, text: str) -> None:
         self.workspace.session_zone.note(self.agent, tool, session.path, text, {})
+
+
+def _remember(calls: dict[str, None], call: str) -> None:
+    """Add ``call`` to ``calls``. If they are too many, forget the oldest."""
+    calls[call] = None
+    if len(calls) > _MAX_CALLS:
+        del calls[next(iter(calls))]
 
 
 def _name_message(session: ClientSession, text: str) -> str:

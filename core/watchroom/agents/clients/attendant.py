@@ -39,17 +39,13 @@ from watchroom.errors import AgentNotFree, DraftRefused, JournalDamaged, Journal
 from watchroom.features.budgets.rows import is_subagent_step
 from watchroom.features.checks.rows import DoneClaim
 from watchroom.features.sessions.messages import Handover
-from watchroom.features.sessions.rows import is_unfinished
+from watchroom.features.sessions.rows import OWN_TOOLS, is_unfinished
 from watchroom.features.sessions.runtime.threads import call_soon_threadsafe, run_in_thread
 from watchroom.kernel.journal.topics import steps_of
 from watchroom.model import CANCEL, ENDED, Row
 from watchroom.texts import catalogue
 from watchroom.workspace import Workspace
 
-UNSUPERVISED_SECONDS: Final = 30.0
-"""Seconds after the last hook. If the client acts later than this, its hooks are not running."""
-_GRACE_SECONDS: Final = 5.0
-"""Seconds after an act during which its hook may still arrive."""
 _LOOK_SECONDS: Final = (0.5, 2.0)
 """Seconds between checks of the client's process and transcripts: while working, and while idle."""
 _RESET_SECONDS: Final = 5.0
@@ -72,7 +68,6 @@ class Attendant:
       no other client. Empty: it gets its own agent
     - ``client``, ``process``: the name and the process of the client
     - ``is_strict``, ``on_claim``: see `Attachment`
-    - ``unsupervised_seconds``: seconds without a hook after which an act counts as unsupervised
 
     Raises `UnknownAgent`, ValueError.
     """
@@ -86,7 +81,6 @@ class Attendant:
         *,
         is_strict: bool = False,
         on_claim: Callable[[DoneClaim], object] = lambda claim: None,
-        unsupervised_seconds: float = UNSUPERVISED_SECONDS,
     ) -> None:
         self._workspace = workspace
         self._process = process
@@ -104,15 +98,17 @@ class Attendant:
         self._unsubscribe: Callable[[], None] | None = None
         self._transcripts: dict[str, TranscriptFile] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._heard = asyncio.get_running_loop().time()
-        self._unsupervised_seconds = unsupervised_seconds
         self._seen = SeenDescendants(process)
         self._trace = ClientTrace(process.pid, process.started)
         self._looked = 0
+        """The row up to which steps were searched for sessions of the client."""
         self._next_reset_check = 0.0
         self._acted = asyncio.Event()
-        self._last_act = self._heard
-        """The row up to which steps were searched for sessions of the client."""
+        self._last_act = asyncio.get_running_loop().time()
+        self._heard = 0
+        """The number of hooks that were heard."""
+        self._suspected = -1
+        """The number of hooks that were heard before the newest call that no hook has reported."""
         self._reading = asyncio.Lock()
         self._ending = asyncio.Lock()
         self._gone = asyncio.Event()
@@ -225,12 +221,24 @@ class Attendant:
         await self._gone.wait()
 
     def notice_activity(self) -> None:
-        """Record that the client has acted. A hook should have reported this."""
-        loop = asyncio.get_running_loop()
-        self._last_act = loop.time()
+        """Record that the client calls a tool of its server. A hook should have reported the call before."""
+        self._note_activity()
+        if self._attachment is None or not self._attachment.calls.has_tool(OWN_TOOLS):
+            self._note_missing_hook(self._heard)
+
+    def _note_activity(self) -> None:
+        self._last_act = asyncio.get_running_loop().time()
         self._acted.set()
-        if loop.time() - self._heard > self._unsupervised_seconds:
-            self._start_task(self._check_supervision(self._heard))
+
+    def _note_missing_hook(self, heard: int) -> None:
+        """Record that the client works without hooks, if this is its second call in a row that no hook has
+        reported. ``heard``: the number of hooks that were heard before it.
+
+        A single call proves nothing: its hook may have run without the service.
+        """
+        if self._suspected == heard:
+            self._start_task(self._record_unsupervised(heard))
+        self._suspected = heard
 
     def _start_task(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.ensure_future(work)
@@ -257,8 +265,8 @@ class Attendant:
         if not self.serves(agents):
             return None
         loop = asyncio.get_running_loop()
-        self._heard = self._last_act = loop.time()
-        self._acted.set()
+        self._note_activity()
+        self._heard += 1
         deadline = hook_deadline(self._client, event, age)
         await run_in_thread(self._seen.look)
         name = text_of(event, "hook_event_name")
@@ -342,7 +350,8 @@ class Attendant:
         remembered = {each.path for each in self._sessions.values()}
         for forgotten in self._transcripts.keys() - remembered:
             del self._transcripts[forgotten]
-        self._transcripts[session.path] = TranscriptFile(path, session)
+        now = await run_in_thread(self._workspace.session_zone.now)
+        self._transcripts[session.path] = TranscriptFile(path, session, now)
 
     async def _follow(self) -> None:
         """Read transcripts as they grow, and adopt sessions that hooks began without the service, until the
@@ -376,7 +385,7 @@ class Attendant:
         if self._attachment is not None and not self._attachment.sessions:
             self._looked = await self._adopt_sessions(self._attachment, self._looked)
         if await self._read_transcripts():
-            self.notice_activity()
+            self._note_activity()
         if self._attachment is not None and asyncio.get_running_loop().time() >= self._next_reset_check:
             self._next_reset_check = asyncio.get_running_loop().time() + _RESET_SECONDS
             for session in [*self._sessions.values()]:
@@ -402,25 +411,33 @@ class Attendant:
 
     async def _read_transcripts(self) -> bool:
         """Record the new lines of the transcripts. Return whether they show that the agent acted."""
-        has_acted, attachment = False, self._attachment
+        has_acted, lacks_hook, attachment = False, False, self._attachment
         if attachment is None:
             return False
         async with self._reading:
+            heard = self._heard
             for transcript in [*self._transcripts.values()]:
                 lines = await run_in_thread(transcript.read)
+                active = [number for number, line in enumerate(lines) if attachment.shows_activity(line)]
+                has_acted = has_acted or bool(active)
+                newest = max(active, default=0)
                 for number, line in enumerate(lines):
                     try:
-                        has_acted = await attachment.record_line(transcript.session, line) or has_acted
+                        # After a restart of the service, a transcript is read from its start.
+                        await attachment.record_line(transcript.session, line, is_past=number < newest)
                     except JournalError as error:
                         # This line would be refused again, and hold up the next ones.
                         is_lost = isinstance(error, DraftRefused | JournalDamaged)
                         transcript.give_back(lines[number + is_lost :])
                         raise
+                new = [line for line in lines if transcript.is_new(line)]
+                lacks_hook = await attachment.lacks_hook(transcript.session, new) or lacks_hook
+        if lacks_hook:
+            self._note_missing_hook(heard)
         return has_acted
 
-    async def _check_supervision(self, heard: float) -> None:
-        await asyncio.sleep(_GRACE_SECONDS)
-        if self._heard != heard or self._attachment is None:
+    async def _record_unsupervised(self, heard: int) -> None:
+        if self._attachment is None or self._heard != heard:
             return
         agent = self._attachment.agent
         sessions = [each for each in self._sessions.values() if each.status not in ENDED]

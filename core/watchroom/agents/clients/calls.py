@@ -272,6 +272,10 @@ class OpenCalls:
         own = [call for (path, _), call in self._calls.items() if path == session.path and call.tool == tool]
         return next((call for call in own if call.arguments == arguments), own[0] if own else None)
 
+    def has_tool(self, prefix: str) -> bool:
+        """Return whether a call is open of a tool whose name begins with ``prefix``."""
+        return any(call.tool.startswith(prefix) for call in self._calls.values())
+
     def is_answer_at_client(self, ended: RequestOutcome) -> bool:
         """Return whether a request ended because its call ended at the client."""
         return ended.row.actor == f"{_AT_CLIENT}{self._agent}"

@@ -36,6 +36,8 @@ from watchroom.agents.clients.events import (
     PromptSubmitted,
     SessionEnded,
     TextStreamed,
+    TranscriptEvent,
+    TurnBegan,
     TurnEnded,
     TurnFailed,
     UsageAdded,
@@ -83,6 +85,8 @@ _CONTINUATION: Final = re.compile(
     r"Your claude\.ai usage (?:limit has reset|is available again)\b.{0,60} Continue the task you were"
 )
 """The prompt that Claude Code 2.1.332 gives itself up to two minutes after a usage limit has reset."""
+_LOCAL_COMMANDS: Final = ("<command-name>", "<local-command")
+"""The beginnings of lines about commands such as ``/usage``, which the client itself carries out."""
 _SYNTHETIC: Final = "<synthetic>"
 """The model in messages that the client itself inserts after an interrupted turn."""
 
@@ -133,8 +137,8 @@ def _finished(event: Mapping[str, Json], result: str) -> CallFinished:
     )
 
 
-def translate_line(line: Event) -> tuple[ClientEvent, ...]:
-    """Return the client events in ``line``, a line of a transcript: messages, usage, results of calls, and
+def translate_line(line: Event) -> tuple[TranscriptEvent, ...]:
+    """Return the events in ``line``, a line of a transcript: prompts, messages, usage, results of calls, and
     limits of the model's server."""
     message = object_of(line, "message")
     is_own = line.get("isApiErrorMessage") or message.get("model") == _SYNTHETIC
@@ -142,9 +146,15 @@ def translate_line(line: Event) -> tuple[ClientEvent, ...]:
         return _limit_events(line, message)
     if line.get("type") == "assistant" and not is_own:
         return (*_message_events(message), *_usage_events(message))
-    if line.get("type") == "user":
-        return tuple(_results(message))
+    if line.get("type") == "user" and line.get("isMeta") is not True:
+        return tuple(_results(message)) or _prompt_events(message)
     return ()
+
+
+def _prompt_events(message: Mapping[str, Json]) -> tuple[TranscriptEvent, ...]:
+    content = message.get("content")
+    is_local = isinstance(content, str) and content.startswith(_LOCAL_COMMANDS)
+    return () if is_local else (TurnBegan(),)
 
 
 def _limit_events(line: Event, message: Mapping[str, Json]) -> tuple[ClientEvent, ...]:

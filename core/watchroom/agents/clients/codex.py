@@ -28,6 +28,8 @@ from watchroom.agents.clients.adapter import (
 )
 from watchroom.agents.clients.events import (
     CallFinished,
+    CallMade,
+    CallReturned,
     CallStarted,
     ClientEvent,
     MessageCompleted,
@@ -35,6 +37,7 @@ from watchroom.agents.clients.events import (
     ResetReported,
     SessionEnded,
     TranscriptEvent,
+    TurnBegan,
     TurnEnded,
     TurnFailed,
     UsageAdded,
@@ -51,6 +54,8 @@ from watchroom.model import Json
 _PATCH_TOOL: Final = "apply_patch"
 _READING_TOOLS: Final = frozenset({"update_plan", "view_image", "web_search", "list_mcp_resources"})
 """Tools that change no file."""
+_HOOKED_TOOLS: Final = ("exec_command", "shell", "shell_command", _PATCH_TOOL)
+"""The names in rollout files of tools whose calls are certainly reported to hooks."""
 _CONFIG: Final = ".codex/config.toml"
 _PASSED: Final = ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "CODEX_HOME")
 """Codex gives a server few variables. Without these, it could reach another service than the hooks."""
@@ -79,10 +84,12 @@ def translate_hook(event: Event) -> tuple[ClientEvent, ...]:
 
 
 def translate_line(line: Event) -> tuple[TranscriptEvent, ...]:
-    """Return the events in ``line``, a line of a rollout file: the messages of the model, turns that failed,
-    and the resets of limits."""
+    """Return the events in ``line``, a line of a rollout file: the beginnings of turns, messages and calls of
+    the model, turns that failed, and the resets of limits."""
     payload = object_of(line, "payload")
     kind = text_of(payload, "type") if line.get("type") == "event_msg" else ""
+    if kind == "task_started":
+        return (TurnBegan(),)
     if kind == "token_count" and payload.get("rate_limits"):
         return (ResetReported(_reset_of(object_of(payload, "rate_limits"))),)
     if kind == "task_complete" and (error := object_of(payload, "error")):
@@ -90,13 +97,21 @@ def translate_line(line: Event) -> tuple[TranscriptEvent, ...]:
         when, about = text_of(line, "timestamp"), text_of(error, "codex_error_info")
         words = (text_of(error, "message"), about or dump(error.get("codex_error_info")))
         return (TurnFailed("\n".join(words), f"limit {when}" if when else ""),)
-    is_message = line.get("type") == "response_item" and payload.get("type") == "message"
-    if not is_message or payload.get("role") != "assistant":
+    return _item_events(payload) if line.get("type") == "response_item" else ()
+
+
+def _item_events(item: Mapping[str, Json]) -> tuple[TranscriptEvent, ...]:
+    kind, call = text_of(item, "type"), text_of(item, "call_id")
+    if kind in ("function_call", "custom_tool_call") and text_of(item, "name") in _HOOKED_TOOLS:
+        return (CallMade(call),)
+    if kind in ("function_call_output", "custom_tool_call_output"):
+        return (CallReturned(call),)
+    if kind != "message" or item.get("role") != "assistant":
         return ()
-    content = payload.get("content")
+    content = item.get("content")
     blocks = [each for each in content if isinstance(each, Mapping)] if isinstance(content, list) else []
     text = "".join(text_of(block, "text") for block in blocks if block.get("type") == "output_text")
-    key = text_of(payload, "id")
+    key = text_of(item, "id")
     return (MessageCompleted(text, key=f"said {key}" if key else ""),) if text.strip() else ()
 
 

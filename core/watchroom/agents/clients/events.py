@@ -126,6 +126,23 @@ class TurnLimited(NamedTuple):
     held: str = ""
 
 
+class TurnBegan(NamedTuple):
+    """The client began a turn, according to its transcript. It becomes no row."""
+
+
+class CallMade(NamedTuple):
+    """The model made the call ``id``, according to the transcript. It becomes no row, because a hook reports
+    such a call before the client runs it."""
+
+    id: str
+
+
+class CallReturned(NamedTuple):
+    """The call ``id`` ended, according to the transcript. It becomes no row."""
+
+    id: str
+
+
 class ResetReported(NamedTuple):
     """The used-up limits of the account reset at ``seconds`` since the epoch, 0 if no limit is used up.
 
@@ -171,5 +188,5 @@ ClientEvent: TypeAlias = (
     | ClientPaused
     | BudgetHeld
 )
-TranscriptEvent: TypeAlias = ClientEvent | ResetReported
+TranscriptEvent: TypeAlias = ClientEvent | TurnBegan | CallMade | CallReturned | ResetReported
 """What a line of a transcript reports."""

@@ -61,6 +61,7 @@ from watchroom.features.sessions.runtime.threads import run_in_thread, run_to_co
 from watchroom.features.sessions.runtime.waiting import wait_for_budgets
 from watchroom.features.sessions.service import HEARD_IN_SESSION, heard_in_session, heard_until, session_path
 from watchroom.kernel.call_context import CallContext
+from watchroom.kernel.rules.append import KEY
 from watchroom.kernel.rules.details import StepDetail, session_status
 from watchroom.model import (
     CLIENT_CALL,
@@ -83,6 +84,8 @@ _MAX_TRIES: Final = 100
 """Maximum attempts to write a row while other processes write to the same session."""
 _MAX_STEPS_READ: Final = 100
 """Maximum number of steps that are searched for the end of the session."""
+_MAX_CALL_STEPS: Final = 1000
+"""Maximum number of steps that are searched for the beginning of a call."""
 _MAX_CALL_ID: Final = 80
 """Maximum characters of a call's id in the path of a question about it."""
 _MAX_KEY: Final = 256
@@ -207,6 +210,13 @@ class ClientSession:
     def call_count(self) -> int:
         """The number of calls that have ended in the session."""
         return StepDetail.of(self.last).calls
+
+    def is_call_reported(self, call: str) -> bool:
+        """Return whether the beginning of ``call`` is among the newest steps. Raise `JournalError`."""
+        keys = {_key_of(self.path, f"call {call}", attempt) for attempt in range(_MAX_TRIES)}
+        after = max(0, (self.last.version or 0) - _MAX_CALL_STEPS)
+        steps = self._journal.history("session", self.path, after_version=after)
+        return any(row.detail.get(KEY) in keys for row in steps)
 
     def record(self, event: ClientEvent) -> Row | None:
         """Record ``event`` as a row. Return the row. None for streamed text, which is recorded later.

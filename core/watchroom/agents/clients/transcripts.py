@@ -15,6 +15,7 @@ from typing import Final, Literal, TypeAlias
 
 from watchroom.agents.clients.adapter import Event
 from watchroom.agents.clients.events import UsageAdded
+from watchroom.agents.clients.json_fields import time_of
 from watchroom.agents.clients.session import ClientSession
 from watchroom.features.budgets.rows import UsageTotal
 
@@ -32,13 +33,21 @@ _MAX_CHARACTERS: Final = 1_000_000
 
 
 class TranscriptFile:
-    """The transcript of ``session`` at ``path``, which is still growing."""
+    """The transcript of ``session`` at ``path``, which is still growing.
 
-    def __init__(self, path: str, session: ClientSession) -> None:
+    ``opened``: when it was opened, in nanoseconds since the epoch
+    """
+
+    def __init__(self, path: str, session: ClientSession, opened: int) -> None:
         self.path = path
         self.session = session
+        self._opened = opened
         self._offset = 0
         self._returned: list[Event] = []
+
+    def is_new(self, line: Event) -> bool:
+        """Return whether the client wrote ``line`` after this file was opened."""
+        return time_of(line, "timestamp") > self._opened
 
     def give_back(self, lines: Sequence[Event]) -> None:
         """Have the next `read` return ``lines`` again, because they could not be recorded."""
