@@ -14,6 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from platforms.unanswered import fail_ps, no_free_descriptors
 from watchroom.errors import JournalError
 from watchroom.kernel.journal import SqliteJournal
 from watchroom.model import Note
@@ -154,6 +155,51 @@ def test_a_signal_goes_to_the_process_that_began_then_and_to_no_other(
     assert platform.wait_ended(child.pid, began, PATIENCE)
     assert not platform.send_signal(child.pid, began, signal.SIGTERM)
     assert child.wait() == -signal.SIGTERM
+
+
+def test_a_process_counts_as_running_while_the_system_does_not_answer(
+    platform: Platform, child: subprocess.Popen[bytes]
+) -> None:
+    began, boot = platform.process_start(child.pid), platform.boot_id()
+    with no_free_descriptors():
+        assert platform.find_start(child.pid) is None
+        assert platform.is_running(child.pid, began)
+        assert not platform.is_running(child.pid, 0)
+        assert not platform.wait_ended(child.pid, began, 0)
+        assert not platform.send_signal(child.pid, began, signal.SIGTERM)
+        assert not type(platform)().has_restarted(boot)
+        for ask in (platform.process, platform.parent, lambda _: [*platform.processes()]):
+            with pytest.raises(OSError, match="Too many open files"):
+                ask(child.pid)
+    assert child.poll() is None
+    assert platform.is_running(child.pid, began)
+    child.kill()
+    child.wait()
+    with no_free_descriptors():
+        assert not platform.is_running(child.pid, began)
+
+
+@pytest.mark.parametrize("program", ["exec sleep 1000", "echo overloaded >&2; exit 1", "exit 2"])
+def test_a_process_counts_as_running_while_ps_fails(
+    child: subprocess.Popen[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    platform = Platform()
+    began = platform.process_start(child.pid)
+    fail_ps(tmp_path, monkeypatch, program)
+    assert platform.find_start(child.pid, seconds=0.2) is None
+    if "sleep" not in program:
+        assert platform.is_running(child.pid, began)
+        assert not platform.send_signal(child.pid, began, signal.SIGTERM)
+        assert platform.boot_id() == ""
+    child.kill()
+    child.wait()
+    assert not platform.is_running(child.pid, began)
+
+
+@pytest.mark.parametrize("pid", [-1, 0, 1 << 31, 10**400])
+def test_an_impossible_process_id_is_not_running(platform: Platform, pid: int) -> None:
+    assert platform.find_start(pid) == 0
+    assert not platform.is_running(pid, 1.0)
 
 
 def test_processes_are_listed_with_their_parents_and_arguments(

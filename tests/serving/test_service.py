@@ -10,8 +10,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -104,6 +105,43 @@ class Relayed:
         self.process.stdin.close()
         assert self.process.wait(PATIENCE) == 0
         self.process.stdout.close()
+
+
+HASTY: Final = """
+import sys
+from watchroom.agents.clients import client_program
+client_program._START_SECONDS = client_program._BUSY_SECONDS = client_program._START_AGAIN_SECONDS = 0.05
+sys.exit(client_program.main(sys.argv[1:]))
+"""
+"""A relay whose timeouts are short."""
+
+
+class HastyRelay(Relayed):
+    """A client whose relay has short timeouts, and begins to reach a service. ``program``: starts one."""
+
+    def __init__(self, root: Path, program: Sequence[str] = as_typed()) -> None:
+        command = [sys.executable, "-c", HASTY, *program, "mcp", str(root), "--agent", "alice"]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.send(HELLO)
+
+    def is_waiting(self) -> bool:
+        """Return whether the relay still runs after several of its timeouts."""
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(0.6)
+        return self.process.returncode is None
+
+    def is_served(self) -> bool:
+        return "alice" in self.receive()["result"]["instructions"]
+
+
+@contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    """Stop the process within the context, as a machine under load does."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 @pytest.fixture
@@ -236,6 +274,12 @@ def test_a_request_that_is_none_is_refused(
     assert service_status()
 
 
+def test_a_request_that_may_succeed_later_is_refused_as_such(service: object) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"postgresql://127.0.0.1:{free.getsockname()[1]}/team"
+    assert b" 503 " in asked(hook_request(address, told("SessionStart")))
+
+
 def test_an_event_that_is_too_long_is_refused(service: object) -> None:
     fields = client_program.request("POST", "/hook", [("root", "/nowhere")], b"x").replace(
         b"Content-Length: 1", b"Content-Length: 99999999"
@@ -299,6 +343,82 @@ def test_a_relay_goes_on_with_the_next_service(relayed: Relayed, service: subpro
     assert service_status()["process"] != service.pid
 
 
+def test_a_relay_waits_for_a_slow_service(
+    root: Path, workspace: Workspace, service: subprocess.Popen[bytes]
+) -> None:
+    with stopped(service.pid):
+        relay = HastyRelay(root)
+        assert relay.is_waiting()
+    with closing(relay):
+        assert relay.is_served()
+
+
+def test_a_relay_that_waits_ends_with_its_client(
+    root: Path, workspace: Workspace, service: subprocess.Popen[bytes]
+) -> None:
+    with stopped(service.pid):
+        relay = HastyRelay(root)
+        assert relay.is_waiting()
+        relay.close()
+
+
+def test_a_relay_waits_for_the_end_of_the_service_before(root: Path, workspace: Workspace) -> None:
+    with running_service() as first, socket.socket(socket.AF_UNIX) as unfinished:
+        # The service still waits for the rest of this request.
+        unfinished.connect(client_program.socket_path())
+        unfinished.send(b"POST ")
+        client_program.ask("POST", "/stop", seconds=PATIENCE)
+        until(lambda: not os.path.exists(client_program.socket_path()))
+        with stopped(first.pid):
+            relay = HastyRelay(root)
+            assert relay.is_waiting()
+        with closing(relay):
+            assert relay.is_served()
+    end_service(Path(client_program.runtime_folder()))
+
+
+STARTER: Final = """
+import os, sys
+if not os.path.exists(sys.argv[1]):
+    sys.exit(0)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+def test_a_relay_starts_a_service_again_that_waited_too_long_for_the_one_before(
+    root: Path, workspace: Workspace, tmp_path: Path
+) -> None:
+    allow_service()
+    starts = tmp_path / "starts"
+    lock = Path(client_program.make_runtime_folder(), client_program.LOCK)
+    lock.write_text(f"{os.getpid()} 0 {client_program.VERSION}\n")
+    relay = HastyRelay(root, [sys.executable, "-c", STARTER, str(starts), *as_typed()])
+    assert relay.is_waiting()
+    starts.touch()
+    with closing(relay):
+        assert relay.is_served()
+    end_service(Path(client_program.runtime_folder()))
+
+
+OLDER: Final = """
+import sys
+import watchroom
+watchroom.__version__ = "0.0.1"
+from watchroom_cli.main import main
+sys.exit(main(["service", "run"]))
+"""
+
+
+def test_a_relay_goes_on_with_a_newer_service(root: Path, workspace: Workspace) -> None:
+    allow_service()
+    with subprocess.Popen([sys.executable, "-c", OLDER]) as older:
+        until(lambda: os.path.exists(client_program.socket_path()))
+        with closing(HastyRelay(root)) as relay:
+            assert relay.is_served()
+        assert older.wait(PATIENCE) == 0
+    end_service(Path(client_program.runtime_folder()))
+
+
 def test_a_call_that_its_service_did_not_answer_is_not_repeated(
     root: Path, workspace: Workspace, service: subprocess.Popen[bytes]
 ) -> None:
@@ -350,6 +470,19 @@ def test_a_link_has_a_service_run_again(root: Path, workspace: Workspace) -> Non
         until(lambda: service_status().get("workspaces"))
     until(lambda: service_status()["workspaces"][0]["connections"] == 0)
     end_service(Path(client_program.runtime_folder()))
+
+
+def test_a_link_waits_for_a_slow_service(
+    root: Path, workspace: Workspace, service: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link, "_START_SECONDS", 0.05)
+    held = link.ServiceLink(as_typed(), "/use", [("root", str(root))])
+    with closing(held), stopped(service.pid), ThreadPoolExecutor(1) as threads:
+        connecting = threads.submit(held.connect)
+        with pytest.raises(TimeoutError):
+            connecting.result(0.3)
+        os.kill(service.pid, signal.SIGCONT)
+        connecting.result(PATIENCE).close()
 
 
 def test_messages_reach_an_idle_client_through_the_service(root: Path, workspace: Workspace) -> None:

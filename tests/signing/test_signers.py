@@ -9,6 +9,7 @@ import socket
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
@@ -114,6 +115,43 @@ def test_a_key_that_nobody_uses_locks_itself(path: str) -> None:
     assert signer.is_locked
     with pytest.raises(SignerLocked):
         signer.sign(b"yes", NAMESPACE)
+
+
+SLEEPING = """
+import os, time
+real = time.clock_gettime
+
+def clock_gettime(clock):
+    slept = float(open(os.environ["SLEPT"]).read()) if clock == time.CLOCK_BOOTTIME else 0.0
+    return real(clock) + slept
+
+time.clock_gettime = clock_gettime
+"""
+"""A machine that has slept for the seconds in a file, as far as a process sees it."""
+
+
+@pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="the clock of Linux that counts sleep")
+@pytest.mark.parametrize("is_used", [True, False])
+def test_a_key_locks_itself_although_the_machine_sleeps(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_used: bool
+) -> None:
+    def sleep(seconds: int) -> None:
+        (tmp_path / "new").write_text(f"{seconds}")
+        os.replace(tmp_path / "new", tmp_path / "slept")
+
+    sleep(0)
+    (tmp_path / "sitecustomize.py").write_text(SLEEPING)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("SLEPT", str(tmp_path / "slept"))
+    signer = SignerProcess.unlock(path, "open sesame", idle_seconds=900)
+    sleep(800)
+    verify(signer.sign(b"yes", NAMESPACE), b"yes", NAMESPACE, signer.key)
+    sleep(36_000)
+    if is_used:
+        with pytest.raises(SignerLocked):
+            signer.sign(b"yes", NAMESPACE)
+    signer._process.wait(30)
+    assert signer.is_locked
 
 
 def test_it_ends_with_the_process_that_began_it(path: str) -> None:

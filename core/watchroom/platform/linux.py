@@ -23,6 +23,10 @@ _STATE, _PARENT, _GROUP, _SESSION, _FLAGS, _STARTED = 0, 1, 2, 3, 6, 19
 """Fields of /proc/PID/stat, counted from the field after the program's name."""
 _ENDING: Final = 0x4
 """PF_EXITING, a flag of a process."""
+_GONE: Final = (FileNotFoundError, ProcessLookupError)
+"""The errors of /proc/PID if there is no such process. Any other error says nothing about the process."""
+_HIDDEN: Final = (*_GONE, PermissionError)
+"""The errors of /proc/PID if there is no such process, or if it is hidden from this user."""
 
 
 class LinuxPlatform(Platform):
@@ -75,12 +79,14 @@ class LinuxPlatform(Platform):
             return "-"
         return "-"
 
-    def boot_id(self) -> str:
+    def _read_boot_id(self) -> str:
         try:
             with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
                 return file.read().strip()
+        except (FileNotFoundError, PermissionError):
+            return super()._read_boot_id()
         except OSError:
-            return super().boot_id()
+            return ""
 
     def watch_file(self, path: str) -> FileWatch:
         try:
@@ -105,8 +111,8 @@ class LinuxPlatform(Platform):
         fields = _stat_fields(pid) if pid > 0 else []
         return int(fields[_PARENT]) if fields else 0
 
-    def process_start(self, pid: int) -> float:
-        fields = _stat_fields(pid) if pid > 0 else []
+    def _read_start(self, pid: int, seconds: float) -> float:
+        fields = _stat_fields(pid)
         return _start_of(fields) if fields else 0.0
 
     def send_signal(self, pid: int, started: float, number: signal.Signals) -> bool:
@@ -114,7 +120,7 @@ class LinuxPlatform(Platform):
             # The descriptor still refers to the same process if the kernel reuses its id.
             if process is None:
                 return super().send_signal(pid, started, number)
-            if not self._is_running(pid, started):
+            if not self._is_confirmed(pid, started):
                 return False
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(process, number)
@@ -124,11 +130,11 @@ class LinuxPlatform(Platform):
         with _opened_process(pid) as process:
             if process is None:
                 return super().wait_ended(pid, started, seconds)
-            if self._is_running(pid, started):
+            if self.is_running(pid, started):
                 waiting = select.poll()
                 waiting.register(process, select.POLLIN)
                 waiting.poll(max(0.0, seconds) * 1000)
-            return not self._is_running(pid, started)
+            return not self.is_running(pid, started)
 
     def processes(self) -> Iterator[ProcessInfo]:
         for name in os.listdir("/proc"):
@@ -138,7 +144,7 @@ class LinuxPlatform(Platform):
 
     def process(self, pid: int) -> ProcessInfo | None:
         # The process can end during the read.
-        with suppress(OSError):
+        with suppress(*_HIDDEN):
             fields = _stat_fields(pid)
             with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="surrogateescape") as file:
                 arguments = tuple(file.read().split("\0"))
@@ -159,12 +165,13 @@ class LinuxPlatform(Platform):
         return found
 
     def process_scope(self, pid: int) -> ProcessScope:
-        try:
+        namespace = control_group = ""
+        with suppress(OSError):
+            # This needs no descriptor, so it also succeeds if this process has too many open files.
             namespace = os.readlink(f"/proc/{pid}/ns/pid")
-            with open(f"/proc/{pid}/cgroup", encoding="utf-8", errors="replace") as file:
-                return ProcessScope(namespace, file.read())
-        except OSError:
-            return ProcessScope()
+        with suppress(OSError), open(f"/proc/{pid}/cgroup", encoding="utf-8", errors="replace") as file:
+            control_group = file.read()
+        return ProcessScope(namespace, control_group)
 
     def environment(self, pid: int) -> dict[str, str] | None:
         try:
@@ -187,12 +194,13 @@ class LinuxPlatform(Platform):
 
 
 def _stat_fields(pid: int) -> list[str]:
-    """Return the fields of /proc/PID/stat after the name, empty if there is no such process."""
+    """Return the fields of /proc/PID/stat after the name, empty if there is no such process. Raise
+    OSError."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             # The program's name can contain spaces and brackets.
             return file.read().rpartition(")")[2].split()
-    except OSError:
+    except _GONE:
         return []
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import time
 from calendar import timegm
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from functools import cached_property
 from threading import Event, Lock
 from typing import Final, NamedTuple, Protocol
 
@@ -18,6 +18,9 @@ with suppress(ImportError):
 
 _PS_SECONDS: Final = 5.0
 """Timeout of ps(1) in seconds."""
+_SIGNAL_PS_SECONDS: Final = 30.0
+"""Timeout of ps(1) before a signal, in seconds. A signal must not reach another process with the same id."""
+_MAX_PID: Final = (1 << 31) - 1
 _POLL_SECONDS: Final = 0.01
 """Seconds between two reads of a watched file."""
 _ENDED_SECONDS: Final = 0.05
@@ -136,6 +139,8 @@ class Platform:
     included. Methods can be called from any thread. ``file`` and ``*_fd`` are open descriptors.
     """
 
+    _boot_id = ""
+
     def exchange(self, source_fd: int, source: str, target_fd: int, target: str) -> bool:
         """Exchange two files atomically: ``source`` in the folder ``source_fd`` and ``target`` in
         ``target_fd``.
@@ -198,13 +203,17 @@ class Platform:
 
     def boot_id(self) -> str:
         """Return an id that changes when the machine restarts, empty if unknown."""
+        self._boot_id = self._boot_id or self._read_boot_id()
         return self._boot_id
 
-    @cached_property
-    def _boot_id(self) -> str:
+    def _read_boot_id(self) -> str:
         # Process 1 starts with the machine.
         began = self.process_start(1)
         return f"{began:.0f}" if began else ""
+
+    def has_restarted(self, boot: str) -> bool:
+        """Return whether it is certain that the machine has restarted since `boot_id` was ``boot``."""
+        return boot != "" and self.boot_id() not in ("", boot)
 
     def watch_file(self, path: str) -> FileWatch:
         """Watch the existing file at ``path`` for writes. Raise OSError."""
@@ -230,24 +239,58 @@ class Platform:
         return None
 
     def process_start(self, pid: int) -> float:
-        """Return the start time of the process ``pid``, 0 if there is no such process or if it is a zombie.
+        """Return the start time of the process ``pid``, 0 if unknown, if there is no such process, or if it
+        is a zombie.
 
         The unit and the zero of this clock depend on the system. Compare the result only with other results.
         """
-        if pid <= 0:
+        return self.find_start(pid) or 0.0
+
+    def find_start(self, pid: int, *, seconds: float = _PS_SECONDS) -> float | None:
+        """Return the start time of the process ``pid``, 0 if it is certain that there is no such process or
+        that it is a zombie, None if the system does not answer.
+
+        ``seconds``: timeout, default 5.
+        """
+        if not 0 < pid <= _MAX_PID:
             return 0.0
-        state, _, began = _run_ps("-o", "stat=,lstart=", "-p", str(pid)).strip().partition(" ")
         try:
-            return 0.0 if state.startswith("Z") else float(timegm(time.strptime(began.strip())))
-        except ValueError:
+            os.kill(pid, 0)
+        except ProcessLookupError:
             return 0.0
+        except PermissionError:
+            # It belongs to another user.
+            pass
+        try:
+            return self._read_start(pid, seconds)
+        except OSError:
+            return None
+
+    def _read_start(self, pid: int, seconds: float) -> float:
+        """Return the start time of the process ``pid``, 0 if there is none. Raise OSError."""
+        shown = _run_ps("-o", "stat=,lstart=", "-p", str(pid), seconds=seconds).strip()
+        state, _, began = shown.partition(" ")
+        if not shown or state.startswith("Z"):
+            return 0.0
+        try:
+            return float(timegm(time.strptime(began.strip())))
+        except ValueError as error:
+            raise OSError(errno.EPROTO, shown) from error
+
+    def is_running(self, pid: int, started: float) -> bool:
+        """Return False if it is certain that the process ``pid`` with the start time ``started`` has ended,
+        or if ``started`` is 0.
+
+        A system under load may not answer. Then the process counts as running.
+        """
+        return started > 0 and self.find_start(pid) in (started, None)
 
     def send_signal(self, pid: int, started: float, number: signal.Signals) -> bool:
         """Send the signal ``number`` to the process ``pid`` if its start time is still ``started``.
 
-        Return whether that process was running. Raise PermissionError.
+        Return whether it was sent. Raise PermissionError.
         """
-        if not self._is_running(pid, started):
+        if not self._is_confirmed(pid, started):
             return False
         try:
             os.kill(pid, number)
@@ -255,31 +298,33 @@ class Platform:
             return False
         return True
 
+    def _is_confirmed(self, pid: int, started: float) -> bool:
+        return started > 0 and self.find_start(pid, seconds=_SIGNAL_PS_SECONDS) == started
+
     def wait_ended(self, pid: int, started: float, seconds: float) -> bool:
         """Wait until the process ``pid`` with the start time ``started`` has ended, at most ``seconds``.
 
         Return whether it has ended.
         """
         until = time.monotonic() + seconds
-        while self._is_running(pid, started) and time.monotonic() < until:
+        while self.is_running(pid, started) and time.monotonic() < until:
             time.sleep(_ENDED_SECONDS)
-        return not self._is_running(pid, started)
-
-    def _is_running(self, pid: int, started: float) -> bool:
-        return started > 0 and self.process_start(pid) == started
+        return not self.is_running(pid, started)
 
     def processes(self) -> Iterator[ProcessInfo]:
-        """Yield all processes visible to this process, none if the system does not list them."""
+        """Yield all processes visible to this process. Raise OSError if the system does not list them."""
         for line in _run_ps("-axww", "-o", "pid=,ppid=,command=").splitlines():
             pid, parent, *arguments = line.split()
             yield ProcessInfo(int(pid), int(parent), tuple(arguments), "")
 
     def process(self, pid: int) -> ProcessInfo | None:
-        """Return the process ``pid``, None if it does not exist or is not visible."""
+        """Return the process ``pid``, None if it does not exist or is not visible. Raise OSError if the
+        system does not answer."""
         return next((each for each in self.processes() if each.pid == pid), None)
 
     def parent(self, pid: int) -> int:
-        """Return the id of the parent of the process ``pid``, 0 if unknown."""
+        """Return the id of the parent of the process ``pid``, 0 if it has none or does not exist. Raise
+        OSError if the system does not answer."""
         known = self.process(pid)
         return known.parent if known is not None else 0
 
@@ -304,16 +349,17 @@ class Platform:
         return 0.0
 
 
-def _run_ps(*arguments: str) -> str:
-    """Return the output of ps(1) with times in UTC, empty if it fails."""
+def _run_ps(*arguments: str, seconds: float = _PS_SECONDS) -> str:
+    """Return the output of ps(1) with times in UTC, empty if it finds no process. Raise OSError if it fails
+    or exceeds ``seconds``."""
     # The module loads slowly, and is rarely needed.
     from watchroom.platform.child_process import run_child
 
-    try:
-        done = run_child(("ps", *arguments), timeout=_PS_SECONDS, environment={"LC_ALL": "C", "TZ": "UTC0"})
-    except OSError:
-        return ""
-    return done.output.decode(errors="surrogateescape") if done.status == 0 else ""
+    done = run_child(("ps", *arguments), timeout=seconds, environment={"LC_ALL": "C", "TZ": "UTC0"})
+    # If there is no such process, the status is 1, and nothing is printed.
+    if done.status and (done.status != 1 or done.errors):
+        raise OSError(errno.EIO, done.last_error or f"ps: {done.status}")
+    return done.output.decode(errors="surrogateescape")
 
 
 class _PolledWatch:

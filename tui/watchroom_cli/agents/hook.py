@@ -71,9 +71,9 @@ def run_hook(args: Namespace, texts: Catalogue) -> int:
     from watchroom.agents.clients.processes import client_above
 
     with Workspace.open(args.dir, create=False, scan=False) as workspace:
-        # Identified first, because an ended client cannot be identified later.
-        process = client_above(workspace.platform, os.getpid())
         try:
+            # Identified first, because an ended client cannot be identified later.
+            process = client_above(workspace.platform, os.getpid())
             agent = AgentClaims(workspace, args.agent, args.client, process).claim(
                 str(event.get("session_id") or "")
             )

@@ -79,7 +79,7 @@ def _check_idle(root: str, texts: Catalogue) -> None:
         status = {"workspaces": []}
     for served in status["workspaces"]:
         for each in served["clients"] if served["root"] == root else []:
-            if platform.process_start(each["process"]) > 0:
+            if platform.find_start(each["process"]) != 0:
                 working.setdefault(each["process"], "/".join(each["agents"]) or each["client"])
     if working:
         clients = ", ".join(f"{sanitize(agent)} ({pid})" for pid, agent in sorted(working.items()))

@@ -51,7 +51,7 @@ def jump_to_terminal(workspace: Workspace, session: str, environ: Mapping[str, s
     if ProcessView(workspace).is_elsewhere(trace):
         return Jump("other_machine", {"machine": trace.machine})
     platform = workspace.platform
-    if trace.started <= 0 or platform.process_start(trace.pid) != trace.started:
+    if not platform.is_running(trace.pid, trace.started):
         return Jump("no_client")
     own = find_server(environ)
     socket = trace.pane.socket if trace.pane is not None else own

@@ -224,7 +224,7 @@ class AgentClaims:
                 if view.is_elsewhere(trace):
                     # The process is not visible here, but its lease is.
                     found += [_Claim(agent, 0, 0.0)] if presence_of(step) in alive else []
-                elif self._workspace.platform.process_start(trace.pid) == trace.started > 0:
+                elif self._workspace.platform.is_running(trace.pid, trace.started):
                     found.append(_Claim(agent, trace.pid, trace.started))
         return found
 
@@ -272,10 +272,10 @@ def _read_claims(path: str, platform: Platform) -> list[_Claim]:
 
 
 def _is_alive(claim: _Claim, platform: Platform) -> bool:
-    if claim.boot != platform.boot_id():
+    if platform.has_restarted(claim.boot):
         return False
     is_seen = claim.namespace == platform.process_scope(os.getpid()).namespace
-    return not is_seen or platform.process_start(claim.pid) == claim.started > 0
+    return not is_seen or platform.is_running(claim.pid, claim.started)
 
 
 def refuse_client(event: str, error: WatchroomError | OSError, language: Language) -> HookAnswer:

@@ -8,9 +8,9 @@ for every call of a tool, and each client keeps a server. Its arguments are a co
 - ``watchroom mcp DIR --agent ID …``: relay between standard input and output and the service, which speaks
   the protocol.
 
-The service (`watchroom.serving.service`) is started if none runs. Every wait has a deadline: for the end of
-the input, which a client may keep open, and for a service that is stopped. While the service waits for a
-person, it sends blank lines.
+The service (`watchroom.serving.service`) is started if none runs. Every wait of a hook has a deadline: for
+the end of the input, which a client may keep open, and for a service that is stopped. While the service waits
+for a person, it sends blank lines. The relay waits for a slow service until the client ends.
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ import socket
 import stat
 import sys
 import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 VERSION = "0.3.0"
 """The version of Watchroom. If a newer program connects to an older service, that service ends."""
@@ -40,7 +44,8 @@ SILENCE_SECONDS = 5.0
 """Seconds without a byte after which a service counts as stopped."""
 _CONNECT_SECONDS = 2.0
 _START_SECONDS = 10.0
-"""Timeout for the start of a service, in seconds."""
+"""Timeout for the start of a service, in seconds. A relay waits longer if a service is starting or
+ending."""
 _HOOK_START_SECONDS = 5.0
 """Timeout for the start of a service for a hook, in seconds. A hook can also work without a service."""
 _START_AGAIN_SECONDS = 2.0
@@ -65,13 +70,15 @@ _KEPT_BEGINNINGS = ("LC_", "XDG_", "PG", "WATCHROOM_")
 _ABSENT = (errno.ENOENT, errno.ECONNREFUSED)
 """The errors of a socket without a server."""
 _RETRY_SECONDS = 0.02
+_BUSY_SECONDS = 1.0
+"""Seconds before a relay repeats a request to a service that could not serve it yet."""
 _HOLDING = ("PreToolUse", "PermissionRequest", "BeforeTool")
 """The events whose hooks can hold a call, as clients name them."""
 _MAX_AGE = 86_400.0
 _SHELLS = (b"sh", b"bash", b"dash", b"zsh", b"ksh", b"ash", b"busybox")
 _MAX_SHELLS = 8
 _TRIES = 3
-"""Maximum number of services that a hook asks if they end before they answer."""
+"""Maximum number of services that a hook or a relay asks if they end before they answer."""
 MAX_FOLDER = 100 - len("/service.sock")
 """Maximum bytes of the path of a runtime folder. The system's limit for a socket is about 107."""
 SAFE = "A-Za-z0-9._~/-"
@@ -79,9 +86,13 @@ SAFE = "A-Za-z0-9._~/-"
 _MAX_HEAD = 65_536
 _PIECE = 1 << 16
 _MAX_LINE = 32 * 1024 * 1024
+_CLOSED = getattr(select, "POLLRDHUP", 0)
+"""The event of a socket whose other end sends no more. The end of a pipe is always reported."""
 SWITCHING = 101
 _OK = 200
 _UNREADABLE = 400
+_UNAVAILABLE = 503
+"""The status of a service that ends, or that may serve the same request later."""
 _INITIALIZED = "notifications/initialized"
 _OWN = (("protocol", str(PROTOCOL)), ("version", VERSION))
 _LOADED = time.monotonic()
@@ -130,22 +141,39 @@ def check_runtime_folder() -> None:
         raise PermissionError(errno.EACCES, "not only yours", folder)
 
 
-def connect(program: list[str], seconds: float = _START_SECONDS) -> socket.socket:
-    """Return a connection to the service. If none is running, start it with ``program``. Raise OSError."""
-    until, next_start = time.monotonic() + seconds, 0.0
+def connect(
+    program: list[str], seconds: float = _START_SECONDS, on_silence: Callable[[], object] | None = None
+) -> socket.socket:
+    """Return a connection to the service. If none is running, start it with ``program``.
+
+    - ``seconds``: timeout
+    - ``on_silence``: called repeatedly while a service is starting or ending, which then has no timeout;
+      default: the timeout includes that
+
+    Raise OSError.
+    """
+    until, next_start, has_tried = time.monotonic() + seconds, 0.0, False
     while True:
         try:
             return open_connection()
         except OSError as error:
-            if error.errno not in _ABSENT or time.monotonic() > until:
+            is_absent = error.errno in _ABSENT
+            if not is_absent and error.errno != errno.EAGAIN:
                 raise
-        if time.monotonic() >= next_start:
+            if time.monotonic() > until and (has_tried or not is_absent):
+                raise
+        is_waiting = on_silence is not None and is_service_alive()
+        if is_absent and time.monotonic() >= next_start:
             make_runtime_folder()
-            start_service(program, seconds)
+            start_service(program, seconds, on_silence)
             next_start = time.monotonic() + _START_AGAIN_SECONDS
+            has_tried = not is_waiting
         else:
-            # Another process has just started a service.
+            # Another process has just started a service, or too many clients connect at the same time.
             time.sleep(_RETRY_SECONDS)
+        if on_silence is not None and is_waiting:
+            on_silence()
+            until, has_tried = time.monotonic() + seconds, False
 
 
 def open_connection() -> socket.socket:
@@ -161,9 +189,14 @@ def open_connection() -> socket.socket:
     return connection
 
 
-def start_service(program: list[str], seconds: float) -> None:
-    """Start ``watchroom service`` in its own session. Wait until it is ready, has ended, or ``seconds`` have
-    passed. Raise OSError if the program cannot be executed."""
+def start_service(program: list[str], seconds: float, on_silence: Callable[[], object] | None = None) -> None:
+    """Start ``watchroom service`` in its own session. Wait until it is ready or has ended.
+
+    - ``seconds``: timeout
+    - ``on_silence``: called after each timeout, default: return
+
+    Raise OSError if the program cannot be executed.
+    """
     reads, writes = os.pipe()
     child = os.fork()
     if not child:
@@ -174,7 +207,11 @@ def start_service(program: list[str], seconds: float) -> None:
     waiting.register(reads, select.POLLIN)
     try:
         # The service closes its standard output when it is ready.
-        failure = os.read(reads, 16) if waiting.poll(seconds * 1000) else b""
+        while not waiting.poll(seconds * 1000):
+            if on_silence is None:
+                return
+            on_silence()
+        failure = os.read(reads, 16)
     finally:
         os.close(reads)
     if failure.isdigit():
@@ -220,6 +257,19 @@ def service_process() -> tuple[int, float]:
         return 0, 0.0
 
 
+def is_service_alive() -> bool:
+    """Return whether the process of `service_process` exists. Such a service may be starting or ending.
+
+    A process of this user that got its id later also counts.
+    """
+    pid, _ = service_process()
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return pid > 0
+
+
 def request(
     method: str, path: str, fields: list[tuple[str, str]], body: bytes = b"", more: str = ""
 ) -> bytes:
@@ -258,11 +308,22 @@ def read_head(stream: Stream) -> int:
 
 
 class Stream:
-    """Reads from ``connection``. The timeout for each byte is ``seconds``. Raises TimeoutError, and
-    ConnectionError at the end of the stream."""
+    """Reads from ``connection``.
 
-    def __init__(self, connection: socket.socket, seconds: float | None) -> None:
+    - ``seconds``: timeout for each byte, None for no timeout
+    - ``on_silence``: called after each timeout, default: raise TimeoutError
+
+    Raises ConnectionError at the end of the stream.
+    """
+
+    def __init__(
+        self,
+        connection: socket.socket,
+        seconds: float | None,
+        on_silence: Callable[[], object] | None = None,
+    ) -> None:
         self._connection = connection
+        self._on_silence = on_silence
         connection.settimeout(seconds)
         self.rest = b""
 
@@ -283,7 +344,13 @@ class Stream:
         return found
 
     def _read(self) -> None:
-        piece = self._connection.recv(_PIECE)
+        try:
+            piece = self._connection.recv(_PIECE)
+        except TimeoutError:
+            if self._on_silence is None:
+                raise
+            self._on_silence()
+            return
         if not piece:
             raise ConnectionResetError(errno.ECONNRESET, "the service ended")
         self.rest += piece
@@ -473,7 +540,8 @@ class Relay:
     server's command, whose words begin at ``at``.
 
     If the service ends, unanswered requests get an error: they may have been carried out, and a repetition
-    could run them twice. Then the relay continues with a new service.
+    could run them twice. Then the relay continues with a new service. It waits for a service that is slow,
+    starting or ending for as long as the client runs, because clients do not start a relay again.
     """
 
     def __init__(self, command: list[str], at: int) -> None:
@@ -502,6 +570,8 @@ class Relay:
                     if not self._relay(connection):
                         return 0
                 self._lose_service()
+        except _ClientEndedError:
+            return 0
         except _RefusedError as error:
             sys.stderr.write(f"{error}\n")
         except (OSError, ValueError) as error:
@@ -510,30 +580,42 @@ class Relay:
 
     def _connect(self) -> socket.socket:
         """Return a connection to a service that has received the first messages. Raise OSError, ValueError,
-        `_RefusedError`."""
-        until = time.monotonic() + _START_SECONDS
+        `_RefusedError`, `_ClientEndedError`."""
+        upgrade = "Connection: Upgrade\r\nUpgrade: mcp\r\n"
+        tries_left = _TRIES
         while True:
-            connection = connect(self._program)
-            stream = Stream(connection, _START_SECONDS)
-            upgrade = "Connection: Upgrade\r\nUpgrade: mcp\r\n"
+            tries_left -= 1
+            connection = connect(self._program, _START_SECONDS, self._check_client)
+            # A service that has died closes the connection.
+            stream = Stream(connection, _START_SECONDS, self._check_client)
             try:
                 connection.sendall(request("GET", "/mcp", self._fields, more=upgrade))
                 status = read_head(stream)
+                if status == SWITCHING:
+                    break
+                said = read_chunks(stream).decode(errors="replace").strip()
             except ConnectionError:
                 # This service is ending.
-                connection.close()
-                if time.monotonic() > until:
+                if not tries_left:
                     raise
-                continue
-            if status == SWITCHING:
-                break
-            raise _RefusedError(read_chunks(stream).decode(errors="replace").strip())
+            else:
+                if status != _UNAVAILABLE or not tries_left:
+                    raise _RefusedError(said)
+                time.sleep(_BUSY_SECONDS)
+            connection.close()
         self._from_service = Lines()
         self._pass_to_client(stream.rest)
         connection.setblocking(False)
         self._to_service[:] = self._hello
         self._is_repeating = self._is_initialized
         return connection
+
+    def _check_client(self) -> None:
+        """Raise `_ClientEndedError` if the client has closed standard input."""
+        waiting = select.poll()
+        waiting.register(0, _CLOSED)
+        if waiting.poll(0):
+            raise _ClientEndedError
 
     def _relay(self, connection: socket.socket) -> bool:
         """Relay until the service ends (return True) or the client ends (return False)."""
@@ -596,6 +678,10 @@ class Relay:
                     continue
                 self._open.pop(json.dumps(number), None)
             _write(line)
+
+
+class _ClientEndedError(Exception):
+    """The client has ended."""
 
 
 class _RefusedError(Exception):

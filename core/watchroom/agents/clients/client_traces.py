@@ -176,7 +176,8 @@ class SeenDescendants:
         for pid in found - self._seen.keys():
             if len(self._seen) >= _MAX_SEEN:
                 self._seen = dict(self.left())
-            self._seen[pid] = platform.process_start(pid)
+            if started := platform.process_start(pid):
+                self._seen[pid] = started
 
     def left(self) -> list[Known]:
         """Return the recorded processes that are still running."""
@@ -184,7 +185,7 @@ class SeenDescendants:
         return [
             (pid, started)
             for pid, started in self._seen.items()
-            if (pid, started) != service and started and platform.process_start(pid) == started
+            if (pid, started) != service and platform.is_running(pid, started)
         ]
 
 
@@ -229,13 +230,16 @@ class ProcessView:
         """
         if not self._namespace or self.is_elsewhere(trace):
             return None
-        if trace.boot and trace.boot != self._platform.boot_id():
-            # The machine has been restarted since.
+        if self._platform.has_restarted(trace.boot):
             return []
+        try:
+            processes = self._all
+        except OSError:
+            return None
         known, until = _read_gone(self._workspace, path, trace)
         certain = self._find_certain(trace, known)
         agent = path.partition("/")[0]
-        rest = [each for each in self._all.values() if each.pid not in certain and each.pid not in self._own]
+        rest = [each for each in processes.values() if each.pid not in certain and each.pid not in self._own]
         possible = [each for each in rest if self._may_belong(each, trace, agent, certain, until)]
         # This process is below the client if the agent's own shell runs it.
         left = [(self._all[pid], True) for pid in sorted(certain - (self._own - {trace.pid}))]
@@ -322,9 +326,7 @@ def record_gone(workspace: Workspace, path: str, trace: ClientTrace, seen: Itera
     known, until = _read_gone(workspace, path, trace)
     platform = workspace.platform
     left: list[Json] = [
-        [pid, started]
-        for pid, started in sorted({*known, *seen})
-        if started and platform.process_start(pid) == started
+        [pid, started] for pid, started in sorted({*known, *seen}) if platform.is_running(pid, started)
     ]
     detail: dict[str, Json] = {
         PID: trace.pid,

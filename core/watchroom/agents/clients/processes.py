@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
@@ -33,11 +34,13 @@ class ClientProcess(NamedTuple):
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process is running. A zombie does not count as running."""
-        return self.started > 0 and self.platform.process_start(self.pid) == self.started
+        """Whether the process is running. A zombie does not count as running. If the system does not answer,
+        the process counts as running."""
+        return self.platform.is_running(self.pid, self.started)
 
     def send_signal(self, number: signal.Signals) -> bool:
-        """Send the signal ``number``. Return whether the process was alive. Raise PermissionError."""
+        """Send the signal ``number`` if it is certain that the process is running. Return whether it was
+        sent. Raise PermissionError."""
         return self.platform.send_signal(self.pid, self.started, number)
 
     def wait_gone(self, seconds: float) -> bool:
@@ -47,15 +50,19 @@ class ClientProcess(NamedTuple):
 
 def client_above(platform: Platform, pid: int) -> ClientProcess:
     """Return the client that started the process ``pid``, directly or through shells that run a command. Its
-    start time is 0 if unknown."""
+    start time is 0 if it has ended. Raise OSError if the system does not answer."""
     above = platform.parent(pid)
     while (shell := platform.process(above)) is not None and _runs_command(shell):
         above = shell.parent
-    return ClientProcess(above, platform.process_start(above), platform)
+    started = platform.find_start(above)
+    if started is None:
+        raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
+    return ClientProcess(above, started, platform)
 
 
 def ancestors_of(platform: Platform, pid: int) -> list[int]:
-    """Return the process ``pid`` and its ancestors, nearest first."""
+    """Return the process ``pid`` and its ancestors, nearest first. Raise OSError if the system does not
+    answer."""
     found: list[int] = []
     while pid > 1 and pid not in found and len(found) < _MAX_ANCESTORS:
         found.append(pid)
@@ -65,7 +72,7 @@ def ancestors_of(platform: Platform, pid: int) -> list[int]:
 
 def seconds_since_start(platform: Platform, pid: int) -> float:
     """Return the seconds since the start of the process ``pid``, or of its outermost shell ancestor that runs
-    a command. 0 if unknown."""
+    a command. 0 if unknown. Raise OSError if the system does not answer."""
     first, above = pid, platform.process(platform.parent(pid))
     while above is not None and _runs_command(above):
         first, above = above.pid, platform.process(above.parent)
@@ -84,7 +91,7 @@ def find_parent_agent(
     root: str, environment: Mapping[str, str], platform: Platform | None = None
 ) -> str | None:
     """Return the agent whose client is an ancestor of this process, as for commands in the agent's shell.
-    None if there is no such client.
+    None if there is no such client, or if the system does not list its processes.
 
     If the client works as one of several agents, the result names all of them. The agent is found in a
     variable of ``environment``. Otherwise, an ancestor of this process has also started a server of the agent
@@ -95,7 +102,10 @@ def find_parent_agent(
     named = environment.get(AGENT_VARIABLE)
     if named:
         return named
-    processes = {each.pid: each for each in (platform or detect_platform()).processes()}
+    try:
+        processes = {each.pid: each for each in (platform or detect_platform()).processes()}
+    except OSError:
+        return None
     return _agent_of_ancestor(os.path.realpath(root), processes, os.getpid())
 
 

@@ -37,7 +37,7 @@ def find_agents_at_work(workspace: Workspace) -> list[AgentAtWork]:
             is_alive = presence_of(step) in alive
         else:
             pid = trace.pid
-            is_alive = platform.process_start(pid) == trace.started > 0
+            is_alive = platform.is_running(pid, trace.started)
         if is_alive:
             first = workspace.journal.version("session", step.path, 1)
             folder = get_text(first.detail, _FOLDER) if first is not None else ""
@@ -49,5 +49,8 @@ def find_agents_at_work(workspace: Workspace) -> list[AgentAtWork]:
 
 def _folder_of(workspace: Workspace, pid: int) -> str:
     """Return the working directory of a process, empty if unknown."""
-    process = workspace.platform.process(pid) if pid else None
+    try:
+        process = workspace.platform.process(pid) if pid else None
+    except OSError:
+        return ""
     return process.folder if process is not None else ""

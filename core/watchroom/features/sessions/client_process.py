@@ -38,9 +38,10 @@ class RecordedProcess(NamedTuple):
         """
         if not self.boot:
             return False
-        is_same_boot = self.boot == platform.boot_id()
         namespace = platform.process_scope(os.getpid()).namespace
-        return self.machine != node() or (is_same_boot and self.namespace != namespace)
+        return self.machine != node() or (
+            self.namespace != namespace and not platform.has_restarted(self.boot)
+        )
 
     def has_ended(self, platform: Platform) -> bool | None:
         """Return whether it has ended. None if that is not visible from this process."""
@@ -48,7 +49,7 @@ class RecordedProcess(NamedTuple):
         if not is_visible or self.is_elsewhere(platform):
             return None
         # The system reuses process ids, and the start time counts from the start of the machine.
-        return self.boot != platform.boot_id() or platform.process_start(self.pid) != self.started
+        return platform.has_restarted(self.boot) or not platform.is_running(self.pid, self.started)
 
 
 def read_process(detail: Mapping[str, Json]) -> RecordedProcess | None:

@@ -8,9 +8,11 @@ from __future__ import annotations
 import base64
 import ctypes
 import resource
+import select
 import signal
 import socket
 import sys
+import time
 from typing import Final
 
 from watchroom.errors import WatchroomError
@@ -19,6 +21,10 @@ from watchroom.platform.signing.signer_process import receive_object, send_objec
 
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_DUMPABLE: Final = 4
+_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""The clock of the idle timeout. It continues while the machine sleeps: on Linux, CLOCK_MONOTONIC stops."""
+_LOOK_SECONDS: Final = 1.0
+"""Seconds between two reads of that clock. Timeouts of the system stop while the machine sleeps."""
 
 
 def harden() -> None:
@@ -44,11 +50,28 @@ def serve(connection: socket.socket) -> None:
         reason = str(error.values.get("reason", error.message()))
         send_object(connection, {"error": error.code, "reason": reason})
         return
-    connection.settimeout(float(request["idle"]))
+    idle = float(request["idle"])
+    deadline = time.clock_gettime(_CLOCK) + idle
     send_object(connection, {"key": signer.key.line})
-    while (request := receive_object(connection)) is not None:
+    while (request := _receive_until(deadline, connection)) is not None:
         message = base64.b64decode(request["message"])
-        send_object(connection, {"signature": signer.sign(message, request["namespace"])})
+        signature = signer.sign(message, request["namespace"])
+        deadline = time.clock_gettime(_CLOCK) + idle
+        send_object(connection, {"signature": signature})
+
+
+def _receive_until(deadline: float, connection: socket.socket) -> dict[str, str] | None:
+    """Return the next request, None if the connection was closed. Raise TimeoutError at ``deadline``, also if
+    the machine slept in the meantime."""
+    waiting = select.poll()
+    waiting.register(connection, select.POLLIN)
+    while (left := deadline - time.clock_gettime(_CLOCK)) > 0:
+        if waiting.poll(min(left, _LOOK_SECONDS) * 1000):
+            connection.settimeout(left)
+            request = receive_object(connection)
+            if time.clock_gettime(_CLOCK) < deadline:
+                return request
+    raise TimeoutError
 
 
 if __name__ == "__main__":

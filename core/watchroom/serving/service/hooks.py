@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from typing import Final
 
 from watchroom.agents.clients.adapter import Event
@@ -63,8 +64,10 @@ async def _until_ended(attendant: Attendant, pid: int, connection: Connection) -
     reading = asyncio.ensure_future(connection.reader.read(1))
     try:
         while not (await asyncio.wait([reading], timeout=BEAT_SECONDS))[0]:
-            if attendant.process.pid not in await run_in_thread(ancestors_of, platform, pid):
-                return
+            # A system under load may not answer.
+            with suppress(OSError):
+                if attendant.process.pid not in await run_in_thread(ancestors_of, platform, pid):
+                    return
     finally:
         reading.cancel()
 
@@ -126,7 +129,7 @@ async def _age(served: ServedWorkspace, request: ServiceRequest) -> float:
             if given
             else await run_in_thread(seconds_since_start, served.workspace.platform, request.peer.pid)
         )
-    except ValueError:
+    except (ValueError, OSError):
         return 0.0
     return age if 0 <= age <= _MAX_AGE else 0.0
 

@@ -16,7 +16,8 @@ from watchroom.errors import NoService
 
 _RETRY_SECONDS: Final = (0.1, 30.0)
 """Seconds before another attempt to reach the service: the first delay, and the maximum."""
-_START_SECONDS: Final = 10.0
+_START_SECONDS: Final = 60.0
+"""Timeout for the start of a service, in seconds. It may wait 30 seconds for the end of another service."""
 _log = logging.getLogger("watchroom")
 
 
@@ -81,7 +82,8 @@ class ServiceLink:
             self._start_service()
             connection = client_program.open_connection()
         self._connection = connection
-        stream = client_program.Stream(connection, _START_SECONDS)
+        # Opening a large journal takes a while. A service that has died closes the connection.
+        stream = client_program.Stream(connection, None)
         upgrade = "Connection: Upgrade\r\nUpgrade: hold\r\n"
         connection.sendall(client_program.request("GET", self._path, self._fields, more=upgrade))
         if client_program.read_head(stream) != client_program.SWITCHING:

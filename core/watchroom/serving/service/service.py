@@ -14,7 +14,7 @@ from typing import Final
 
 from watchroom.agents.clients.client_program import LOCK, PROTOCOL, make_runtime_folder, socket_path
 from watchroom.agents.clients.routine_places import RoutinePlaces
-from watchroom.errors import WatchroomError
+from watchroom.errors import JournalBusy, JournalUnreachable, WatchroomError, WorkspaceLocked
 from watchroom.features.overview.model import Model
 from watchroom.features.sessions.runtime.threads import run_in_thread
 from watchroom.kernel.journal import is_server_address
@@ -50,6 +50,8 @@ _SERVED: Final[
     ("GET", "/use"): hold,
 }
 """The handlers of clients' requests to a workspace, by method and path."""
+_TRANSIENT: Final = (JournalBusy, WorkspaceLocked, JournalUnreachable)
+"""Errors after which the same request may succeed later, besides OSError. The status of its answer is 503."""
 _log = logging.getLogger("watchroom.service")
 
 
@@ -157,11 +159,11 @@ class Service:
             await self._answer(connection)
         except BadRequest as refused:
             await _refuse(connection, refused.status, str(refused))
-        except (WatchroomError, OSError) as error:
-            said = (
-                f"{error.message()} {error.suggestion()}" if isinstance(error, WatchroomError) else str(error)
-            )
-            await _refuse(connection, 409, said)
+        except WatchroomError as error:
+            status = 503 if isinstance(error, _TRANSIENT) else 409
+            await _refuse(connection, status, f"{error.message()} {error.suggestion()}")
+        except OSError as error:
+            await _refuse(connection, 503, str(error))
         except Exception:  # noqa: BLE001  # one client must not affect the others
             _log.exception("a request failed")
             await _refuse(connection, 500, "failed")
