@@ -362,6 +362,29 @@ def test_a_relay_that_waits_ends_with_its_client(
         relay.close()
 
 
+def test_a_relay_of_a_service_that_does_not_answer_again_ends_with_its_client(root: Path) -> None:
+    allow_service()
+    client_program.make_runtime_folder()
+    switching = b"HTTP/1.1 101 \r\n\r\n"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(client_program.socket_path())
+        server.listen()
+        relay = HastyRelay(root)
+        first, _ = server.accept()
+        with first:
+            first.sendall(switching + b'{"jsonrpc": "2.0", "id": 1, "result": {}}\n')
+            assert relay.receive()["id"] == 1
+            relay.send(INITIALIZED)
+            with first.makefile("rb") as received:
+                until(lambda: b"initialized" in received.readline())
+        second, _ = server.accept()
+        with second:
+            second.sendall(switching)
+            with second.makefile("rb") as received:
+                until(lambda: b"initialize" in received.readline())
+            relay.close()
+
+
 def test_a_relay_waits_for_the_end_of_the_service_before(root: Path, workspace: Workspace) -> None:
     with running_service() as first, socket.socket(socket.AF_UNIX) as unfinished:
         # The service still waits for the rest of this request.

@@ -628,6 +628,8 @@ class Relay:
             wanted = select.POLLIN | (select.POLLOUT if self._to_service else 0)
             waiting.register(connection, wanted)
             ready = dict(waiting.poll())
+            if self._is_repeating and ready.get(0, 0):
+                return False
             try:
                 happened = ready.get(connection.fileno(), 0)
                 if happened & select.POLLOUT:
