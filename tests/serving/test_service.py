@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import httpx
 import pytest
+import watchroom
 from cli.running import as_typed, spawned
 from clients.attached import HELLO, PATIENCE, SESSION, AttachedClient, attendant, told, wait_for
 from clients.test_attached import CALL, PATH, answer, decision
@@ -423,6 +424,14 @@ def test_a_relay_starts_a_service_again_that_waited_too_long_for_the_one_before(
     end_service(Path(client_program.runtime_folder()))
 
 
+INSTALLED: Final = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from watchroom_cli.main import main
+sys.exit(main(["service", "run"]))
+"""
+
+
 OLDER: Final = """
 import sys
 import watchroom
@@ -430,6 +439,22 @@ watchroom.__version__ = "0.0.1"
 from watchroom_cli.main import main
 sys.exit(main(["service", "run"]))
 """
+
+
+def test_a_service_whose_program_was_removed_is_replaced(
+    root: Path, workspace: Workspace, tmp_path: Path
+) -> None:
+    allow_service()
+    installed = tmp_path / "watchroom"
+    installed.symlink_to(Path(watchroom.__file__).parent)
+    with subprocess.Popen([sys.executable, "-c", INSTALLED, str(tmp_path)]) as removed:
+        until(lambda: os.path.exists(client_program.socket_path()))
+        assert b" 200 " in asked(client_program.request("GET", "/status", []))
+        installed.unlink()
+        with closing(HastyRelay(root)) as relay:
+            assert relay.is_served()
+        assert removed.wait(PATIENCE) == 0
+    end_service(Path(client_program.runtime_folder()))
 
 
 def test_a_relay_goes_on_with_a_newer_service(root: Path, workspace: Workspace) -> None:

@@ -178,7 +178,7 @@ class Service:
         if len(self._connections) > MAX_CONNECTIONS:
             raise BadRequest(503, f"more than {MAX_CONNECTIONS} connections")
         request = await connection.read_request()
-        if _is_newer(request, self._version):
+        if _is_newer(request, self._version) or _was_removed():
             self.stop()
             raise BadRequest(503, f"this service has version {self._version}")
         match request.method, request.path:
@@ -265,6 +265,12 @@ def _is_newer(request: ServiceRequest, own: str) -> bool:
     is_other_protocol = protocol.isdecimal() and int(protocol) > PROTOCOL
     given = request.get("version")
     return is_other_protocol or (bool(given) and _order(given) > _order(own))
+
+
+def _was_removed() -> bool:
+    """Return whether this program was removed from the disk. An update can replace it by a program of the
+    same version in another place."""
+    return not os.path.exists(__file__)
 
 
 def _order(version: str) -> tuple[tuple[int, ...], bool]:
