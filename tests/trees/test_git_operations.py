@@ -6,6 +6,7 @@ import errno
 import os
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,24 @@ def test_a_lock_that_a_process_has_open_is_waited_for_however_old_it_is(
         kept.trees.refresh_all()
         assert rows_of(kept, "b.txt") == []
     assert is_soon(lambda: len(rows_of(kept, "b.txt")) == 2)
+
+
+def test_a_commit_during_a_comparison_is_no_change_by_git(kept: Workspace, repository: Repository) -> None:
+    repository.git("config", "filter.slow.clean", "[ -e .git/begun ] || { touch .git/begun; sleep 1; }; cat")
+    repository.commit(__gitattributes="slow.txt filter=slow\n", slow__txt="one\n")
+    kept.trees.refresh_all()
+    begun = repository.folder / ".git" / "begun"
+    begun.unlink()
+    repository.write("slow.txt", "two\n")
+    # The whole tree is compared when the index has changed.
+    repository.git("update-index", "--chmod=+x", "a.txt")
+    with ThreadPoolExecutor() as threads:
+        comparing = threads.submit(kept.trees.refresh_all)
+        assert is_soon(begun.exists)
+        repository.commit(b__txt="by hand\n")
+        comparing.result()
+    kept.trees.refresh_all()
+    assert [row.actor for row in rows_of(kept, "b.txt")] == ["system", "outside"]
 
 
 @pytest.mark.real

@@ -38,18 +38,21 @@ class HeadLog:
         except OSError:
             return 0
 
-    def read(self) -> list[HeadMove]:
-        """Return the moves since the last call, oldest first. Empty if git keeps no log, or has shortened
-        it."""
+    def read(self, head: str) -> list[HeadMove]:
+        """Return the moves since the last call up to the newest move to the commit ``head``, oldest first.
+        Later calls return the rest. Empty if git keeps no log, or has shortened it."""
         try:
             with open(self._path, "rb") as file:
                 size = os.fstat(file.fileno()).st_size
-                file.seek(max(self._size, size - _MAX_BYTES))
-                lines = file.read().splitlines() if size > self._size else []
+                self._size = min(size, max(self._size, size - _MAX_BYTES))
+                file.seek(self._size)
+                lines = file.read(size - self._size).splitlines(keepends=True)
         except OSError:
             return []
-        self._size = size
-        return [move for line in lines if (move := _parse(line)) is not None]
+        moves = [_parse(line) for line in lines]
+        count = max((number for number, move in enumerate(moves, 1) if move and move.new == head), default=0)
+        self._size += sum(map(len, lines[:count]))
+        return [move for move in moves[:count] if move is not None]
 
 
 def _parse(line: bytes) -> HeadMove | None:

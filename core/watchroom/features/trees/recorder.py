@@ -261,13 +261,15 @@ class TreeRecorder:
             self._suspects |= {name for name in dirty if self._fits(name)}
             if self._needs_look:
                 self._suspects |= self.list_recorded()
+        has_begun = known is not None and state.operation not in ("", known.operation)
+        has_moved = has_begun or (known is not None and state.head != known.head)
+        moves = _describe_moves(self.git, self._log.read(state.head)) if state != known else _Moves()
+        moves = moves if has_moved else moves._replace(is_by_git=False)
+        # The watcher may not have noticed them yet, and they equal the index now.
+        self._suspects |= {name for name in moves.committed if self._fits(name)}
         names = sorted(name for name in self._suspects if name not in leased)
         if known is None or (state.head, state.branch) != (known.head, known.branch):
             rows += self._record_tree(state)
-        has_begun = known is not None and state.operation not in ("", known.operation)
-        has_moved = has_begun or (known is not None and state.head != known.head)
-        moves = _describe_moves(self.git, self._log.read()) if state != known else _Moves()
-        moves = moves if has_moved else moves._replace(is_by_git=False)
         finder = _Changes(self, index, dirty, _author(windows), moves)
         for batch in _batches(finder.find(names)):
             rows += self._commit(batch)

@@ -222,21 +222,20 @@ class Trees:
         While a git command changes files, wait at most a second. Then compare only the files leased by
         ``holder``, because half of a checkout would look like the work of somebody else.
         """
-        tree.git.wait_for_git(_GIT_SECONDS)
+        is_whole = tree.git.wait_for_git(_GIT_SECONDS)
         with self._lock:
             watcher = self._watchers.get(tree.git.folder)
         if watcher is None:
             tree.suspect_all()
         else:
             watcher.sync()
-        return self.record(tree, holder)
+        return self.record(tree, holder, is_whole=is_whole)
 
     def record(self, tree: TreeRecorder, holder: Holder | None = None, *, is_whole: bool = True) -> list[Row]:
         """Record the changes in ``tree`` that were noticed, see `refresh`. Return the rows; none if another
         process records changes, or the tree is gone.
 
-        ``is_whole``: all changes, unless a git command is changing files; otherwise only those of files that
-        ``holder`` has leased.
+        ``is_whole``: all changes, not only those of files that ``holder`` has leased.
         """
         if self.is_recorded_elsewhere or tree.was_replaced():
             return []
@@ -245,15 +244,14 @@ class Trees:
         committed: list[Row] = []
 
         def find_busy() -> Busy:
-            compares_all = is_whole and not tree.git.is_changing()
             with self._lock:
                 running[:] = self._windows
                 ended = [each for each, left in self._uncompared.items() if tree.id in left]
-                compared[:] = ended if compares_all else ()
+                compared[:] = ended if is_whole else ()
                 windows = [*dict.fromkeys((*running, *ended))]
                 held = {name: by for (each, name), by in self._leases.items() if each == tree.id}
                 own = {name for name, by in held.items() if holder in by}
-                return Busy(windows, held.keys() - own, None if compares_all else own)
+                return Busy(windows, held.keys() - own, None if is_whole else own)
 
         def add_to_windows(rows: list[Row]) -> None:
             committed.extend(rows)
@@ -327,7 +325,7 @@ class Trees:
                 with self._released:
                     self._released.wait(deadline - time.monotonic())
                 for tree in self.all():
-                    self.record(tree)
+                    self.record(tree, is_whole=not tree.git.is_changing())
         finally:
             with self._lock:
                 rows = self._windows.pop(window, [])
