@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from cli.running import as_typed
+from service_process import own_runtime_folder
 from watchroom import Workspace
 
 PATIENCE = 30
@@ -42,7 +43,11 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ask(root: Path) -> Iterator[Ask]:
     """Sends a line, and a ping after it; returns what came before the ping's answer, None for nothing."""
     command = as_typed("mcp", str(root), "--agent", "alice", "--ask", "collab_write")
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as server:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        own_runtime_folder(patch, is_blocked=False),
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as server,
+    ):
         assert server.stdin
         assert server.stdout
 
