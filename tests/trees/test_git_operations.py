@@ -14,6 +14,7 @@ from inotify_simple import INotify
 from trees.git_repository import Repository
 from trees.tree_client import ScriptedClient
 from watchroom import Row, Workspace
+from watchroom.features.trees.recorder import Window
 from watchroom.features.trees.rows import BASELINE, REPO, grade_of
 
 FILES = 10_000
@@ -90,6 +91,43 @@ def test_a_command_that_ends_while_git_works_has_made_its_changes(
     repository.write("a.txt", "by hand\n")
     kept.trees.refresh_all()
     assert [row.actor for row in rows_of(kept, "a.txt")] == ["system", "outside"]
+
+
+def test_lines_that_a_command_removed_while_git_worked_are_a_conflict(
+    kept: Workspace, repository: Repository, alice: ScriptedClient, bob: ScriptedClient
+) -> None:
+    (tree,) = kept.trees.all()
+    alice.read("b.txt")
+    call, given = alice.begin_bash("./generate b.txt")
+    bob.read("b.txt")
+    bob.edit("b.txt", "b", "b\nby bob")
+    locked = lock(repository)
+    with locked.open("rb"):
+        repository.write("b.txt", "b\nby the command\n")
+        alice.end_bash(call, given)
+    locked.unlink()
+    assert is_soon(lambda: len(kept.journal.refused(REPO, tree.path("b.txt"))) == 1)
+    (lost,) = kept.journal.refused(REPO, tree.path("b.txt"))
+    assert (lost.error, kept.journal.content(lost.seq)) == ("lines_lost", "b\nby bob\n")
+    call, given = alice.begin_bash("true")
+    said = alice.hook(
+        "PostToolUse", tool_name="Bash", tool_use_id=call, tool_input=given, tool_response={"stdout": ""}
+    )
+    assert "bob" in str(said)
+
+
+def test_a_command_is_compared_when_git_gives_up(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    """A git command that changes nothing is no news for the watcher."""
+    call, given = alice.begin_bash("git commit")
+    locked = lock(repository)
+    with locked.open("rb"):
+        alice.end_bash(call, given)
+    locked.unlink()
+    assert is_soon(lambda: not kept.trees.is_uncompared(Window("alice", call)))
+    repository.write("a.txt", "by hand\n")
+    assert is_soon(lambda: [row.actor for row in rows_of(kept, "a.txt")] == ["system", "outside"])
 
 
 def test_a_tree_is_first_compared_when_git_is_done(repository: Repository) -> None:

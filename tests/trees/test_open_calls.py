@@ -214,3 +214,12 @@ def test_an_edit_that_was_not_checked_does_not_count_as_a_reading_of_the_rest(
     alice.read("a.txt")
     alice.write("a.txt", "all new\n")
     assert repository.read("a.txt") == "all new\n"
+
+
+def test_an_unchecked_edit_of_a_file_that_only_git_has_keeps_it_free(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    path = str(repository.folder / "a.txt")
+    alice.end_edit("unchecked", {"file_path": path, "old_string": "one", "new_string": "zero\none"})
+    alice.write("a.txt", "all new\n")
+    assert versions(kept, "a.txt") == [("alice", "tool", CAROLS), ("alice", "tool", "all new\n")]

@@ -185,6 +185,10 @@ class TreeCalls:
         """The newest calls with a recorded refusal, at most `_MAX_CALLS`."""
         self._news: dict[str, dict[str, int]] = {}
         """By agent and path: the version to report to the agent."""
+        self._late: dict[Holder, None] = {}
+        """The newest ended commands whose changes are not all recorded yet, at most `_MAX_CALLS`."""
+        self._untold: dict[str, list[str]] = {}
+        """By agent: notices about the changes of such commands."""
         self._active: dict[str, dict[str, str]] = {}
         """By tree and session: the agent that works there."""
         trees.subscribe(self._hear)
@@ -614,6 +618,11 @@ class TreeCalls:
             changed = self._close_window(holder, opened.window)
             told += self._find_losses(holder, changed)
             told += self._note_other_trees(holder, changed, opened.home)
+            if self._trees.is_uncompared(opened.window):
+                with self._lock:
+                    self._late[holder] = None
+                    if len(self._late) > _MAX_CALLS:
+                        del self._late[next(iter(self._late))]
         if use.command and use.folder and not result.is_failed:
             self._note_named(holder.agent, use, {row.path for row in changed}, opened.last_seq)
         made = {self._find(each): each.intent for each in use.writes}
@@ -834,7 +843,7 @@ class TreeCalls:
         if between is not None:
             for each in others:
                 self._find_losses(each, [row for row in rows[:-1] if row.actor != holder.agent])
-            if self._has_lost(write, between, rows[-1]):
+            if rows and self._has_lost(write, between, rows[-1]):
                 self._commit_conflict(file.path, between, self._view(rows[-1]), CHANGED_IN_WINDOW)
         last = rows[-1] if rows else other
         if expected is not None and last is not None and last.actor != holder.agent:
@@ -961,15 +970,38 @@ class TreeCalls:
             for agent, _ in self._seen.who_saw_before(row):
                 with self._lock:
                     self._news.setdefault(agent, {})[row.path] = row.version
+        with self._lock:
+            late = [*self._late]
+        for holder in late:
+            self._find_late_losses(holder, rows)
+
+    def _find_late_losses(self, holder: Holder, rows: Sequence[Row]) -> None:
+        """Record the lines of others that the ended command of ``holder`` removed unseen, if ``rows`` has its
+        changes."""
+        made = [
+            row for row in rows if (row.actor, row.detail.get(CLIENT_CALL_ID)) == (holder.agent, holder.call)
+        ]
+        is_over = not self._trees.is_uncompared(Window(holder.agent, holder.call))
+        try:
+            told = self._find_losses(holder, made)
+        except JournalError as error:
+            _log.warning("%s", error)
+            return
+        with self._lock:
+            if told:
+                self._untold.setdefault(holder.agent, []).extend(told)
+            if is_over:
+                self._late.pop(holder, None)
 
     def _take_news(self, agent: str) -> list[str]:
         """Return the notices about files that ``agent`` read and others changed, and about its lines that
         others changed in other trees. Report each change once."""
         with self._lock:
+            late = self._untold.pop(agent, [])
             paths = [*self._news.pop(agent, {})]
         notices = [found for path in paths if (found := self._find_notice(agent, path)) is not None]
         told = [say_notices(notices, self._texts)] if notices else []
-        return told + [each.say(self._texts) for each in self._regions.take(agent)]
+        return [*late, *told, *(each.say(self._texts) for each in self._regions.take(agent))]
 
     def _find_notice(self, agent: str, path: str) -> ChangeNotice | None:
         head = self._store.journal.head(REPO, path)

@@ -63,7 +63,7 @@ class IndexLock:
             if time.monotonic() >= deadline:
                 return False
             time.sleep(_POLL_SECONDS)
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             age = time.time() - os.stat(self._index).st_mtime
             if 0 <= age < _MOVE_SECONDS:
                 time.sleep(_MOVE_SECONDS - age)
@@ -71,8 +71,8 @@ class IndexLock:
 
 
 def _find_open(lock: os.stat_result) -> str:
-    """Return the entry of /proc for the file ``lock`` in a process that has it open. Empty if there is
-    none."""
+    """Return the entry of /proc for the file ``lock`` in a process that has it open. Empty if no process has
+    it open."""
     try:
         processes = [each for each in os.listdir(_PROCESSES) if each.isdecimal()]
     except OSError:

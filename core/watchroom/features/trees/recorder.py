@@ -54,6 +54,8 @@ from watchroom.platform.disk import FileStamp, Folder, Inspected, Parts
 if TYPE_CHECKING:
     from watchroom.features.trees.git import GitState, GitTree, IndexEntry
 
+_MAX_READS: Final = 3
+"""Max reads of git's state and index, because git may change them all the time."""
 _MAX_ASKED: Final = 500
 """Maximum number of paths in one query of the journal."""
 _BATCH_ROWS: Final = 200
@@ -253,11 +255,11 @@ class TreeRecorder:
 
     def _record_suspects(self, windows: Sequence[Window], leased: Collection[str], rows: list[Row]) -> None:
         """Record the changes of suspects, except for the files ``leased``. Add the rows to ``rows``."""
-        state = self.git.read_state()
         known = self._state
-        index, dirty = self._index, None
+        state, index = self._read_git()
+        dirty = None
         if self._needs_look or state != known:
-            index, dirty = self.git.list_index(), set(self.git.list_changed())
+            dirty = set(self.git.list_changed())
             self._suspects |= {name for name in dirty if self._fits(name)}
             if self._needs_look:
                 self._suspects |= self.list_recorded()
@@ -275,6 +277,19 @@ class TreeRecorder:
             rows += self._commit(batch)
         self._suspects.difference_update(names)
         self._index, self._state, self._needs_look = index, state, False
+
+    def _read_git(self) -> tuple[GitState, dict[str, IndexEntry]]:
+        """Return git's state, and its index in that state."""
+        state = self.git.read_state()
+        if not self._needs_look and state == self._state:
+            return state, self._index
+        index = self.git.list_index()
+        for _ in range(_MAX_READS):
+            before, state = state, self.git.read_state()
+            if state == before:
+                break
+            index = self.git.list_index()
+        return state, index
 
     def _record_names(self, names: Sequence[str], windows: Sequence[Window], rows: list[Row]) -> None:
         """Record the changes of the files ``names``, and add the rows to ``rows``."""

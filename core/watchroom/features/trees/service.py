@@ -174,6 +174,7 @@ class Trees:
             if known is None or not known.was_replaced():
                 return
             del self._recorders[folder]
+            self._note_compared(known.id, [*self._uncompared])
             watcher = self._watchers.pop(folder, None)
         # Without the lock, because a thread that records in the tree needs it.
         known.close()
@@ -312,7 +313,7 @@ class Trees:
         Return the rows of all changes since it began; none if it was not open. Changed files that other
         agents are writing are compared after the write, or after a second. A tree that cannot be compared
         now, because git is changing files or the journal refuses rows, is compared later, or when this is
-        called again. Until then its changes still count as made while the command ran.
+        called again. Until then its changes still count as made while the command ran, see `is_uncompared`.
         """
         with self._lock:
             if window not in self._windows and window not in self._uncompared:
@@ -329,7 +330,17 @@ class Trees:
         finally:
             with self._lock:
                 rows = self._windows.pop(window, [])
+                left = self._uncompared.get(window, ())
+                for folder, watcher in self._watchers.items():
+                    if self._recorders[folder].id in left:
+                        watcher.request()
         return rows
+
+    def is_uncompared(self, window: Window) -> bool:
+        """Return whether the command of ``window`` has ended, and a tree was not compared since. `subscribe`
+        reports the rows that the comparison makes later."""
+        with self._lock:
+            return window in self._uncompared
 
     def _note_uncompared(self, window: Window) -> None:
         """Note that no tree was compared since the command of ``window`` ended."""
