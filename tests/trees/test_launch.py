@@ -213,6 +213,8 @@ await prompt("s1")
 await plugin.event({ event: { type: "session.idle", properties: { sessionID: "s1" } } })
 await prompt("s1")
 await prompt("s2")
+const part = { type: "tool", tool: "write", sessionID: "s1", callID: "c2", state: { status: "error", input: {} } }
+await plugin.event({ event: { type: "message.part.updated", properties: { part } } })
 """
 
 
@@ -227,6 +229,7 @@ def test_a_prompt_at_opencode_names_the_calls_that_still_run(tmp_path: Path) -> 
     events = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
     found = [each["open_calls"] for each in events if each["hook_event_name"] == "UserPromptSubmit"]
     assert found == [["c1", "c2"], ["c2"], [], ["c3"]]
+    assert (events[-1]["hook_event_name"], events[-1]["tool_use_id"]) == ("PostToolUseFailure", "c2")
 
 
 KILLED: Final = """

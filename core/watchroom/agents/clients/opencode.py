@@ -112,7 +112,8 @@ export const Watchroom = async ({ client, directory }) => {
         parents.set(fields.info.id, fields.info.parentID)
         await hook(fields.info.parentID ? "SubagentStart" : "SessionStart", fields.info.id, {})
       } else if (event.type === "session.idle") {
-        for (const call of openCallsOf(fields.sessionID)) open.delete(call)
+        // The error of an interrupted call may still follow.
+        for (const call of openCallsOf(fields.sessionID)) open.set(call, "")
         const isChild = parents.get(fields.sessionID)
         const answer = await hook(isChild ? "SubagentStop" : "Stop", fields.sessionID, {})
         if (answer.decision === "block" && answer.reason) {
