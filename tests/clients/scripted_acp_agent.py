@@ -1,7 +1,8 @@
 """A client that speaks the Agent Client Protocol and does what a script says: JSON lines, nothing else.
 
 Run as ``python scripted_acp_agent.py SCRIPT LOG``: SCRIPT is a JSON list with a list of steps for each turn,
-of which the last serves again; each message that comes is a line of LOG.
+of which the last serves again; each message that comes is a line of LOG. The step "past" of the first turn
+lists the updates that report the past of a loaded session.
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ OPTIONS = [
     {"optionId": "no", "name": "Reject", "kind": "reject_once"},
 ]
 MODES = [{"id": "default", "name": "Ask"}, {"id": "auto", "name": "Auto"}]
+PAST = [
+    {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}}
+    for text in ("From before", "And then")
+]
 
 
 class ScriptedAgent:
@@ -27,6 +32,7 @@ class ScriptedAgent:
     def __init__(self, turns: list[list[dict[str, Any]]], log: Path) -> None:
         self._turns = turns
         self._log = log
+        self._past = next((step["past"] for turn in turns[:1] for step in turn if "past" in step), PAST)
         self._taken = 0
         self._messages = self._read()
 
@@ -36,10 +42,9 @@ class ScriptedAgent:
             if method is not None and "id" in message:
                 self._send(id=message["id"], **self._response(method))
             if method == "session/load":
-                # Some tell the rest of the past only now.
-                self._update(
-                    sessionUpdate="agent_message_chunk", content={"type": "text", "text": "And then"}
-                )
+                # Some clients report the rest of the past only now.
+                for update in self._past[1:]:
+                    self._update(**update)
             if method == "session/set_mode":
                 self._tell_late()
 
@@ -54,7 +59,8 @@ class ScriptedAgent:
         if method == "session/new":
             return {"sessionId": SESSION, "modes": {"currentModeId": "auto", "availableModes": MODES}}
         if method == "session/load":
-            self._update(sessionUpdate="agent_message_chunk", content={"type": "text", "text": "From before"})
+            for update in self._past[:1]:
+                self._update(**update)
             return {"modes": {"currentModeId": "auto", "availableModes": MODES}}
         return self._take_turn() if method == "session/prompt" else {}
 

@@ -22,6 +22,7 @@ from watchroom.agents.clients.adapter import AcpSupport
 from watchroom.agents.clients.client_traces import find_terminal
 from watchroom.agents.clients.events import (
     CallFinished,
+    CallStarted,
     ClientEvent,
     MessageCompleted,
     PromptSubmitted,
@@ -634,19 +635,32 @@ async def test_a_pause_does_not_end_the_past_of_a_resumed_session(
 
 
 DONE = {"sessionUpdate": "tool_call_update", "toolCallId": "c1", "status": "completed", "rawOutput": "ok"}
-PAST: list[dict[str, Any]] = [
-    says("One"),
+THOUGHT = {"sessionUpdate": "agent_thought_chunk", "content": {"type": "text", "text": "Hm"}}
+PROMPT: dict[str, Any] = {
+    "update": {"sessionUpdate": "user_message_chunk", "content": {"type": "text", "text": "Go on"}}
+}
+COMMANDS = {"update": {"sessionUpdate": "available_commands_update", "availableCommands": []}}
+LATE_PAST: list[dict[str, Any]] = [
+    {"update": THOUGHT},
+    says("\n\n", ""),
     {"update": {"sessionUpdate": "tool_call", **CALL}},
     {"update": DONE},
     says("Well", "m2"),
 ]
+PAST = [says("One"), *LATE_PAST]
+
+
+def reports(*past: dict[str, Any]) -> dict[str, Any]:
+    """The step of a client that reports the ``past`` before its first prompt."""
+    return {"past": [each["update"] for each in past]}
 
 
 async def test_the_past_that_comes_after_a_prompt_is_no_second_row(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     await Run(workspace, tmp_path, [*PAST, {"exit": 1}]).once()
-    run = Run(workspace, tmp_path, [*PAST, says("Two", "m3")], [says("Two", "m4")])
+    turn = [reports(says("One")), *LATE_PAST, says("Two", "m3")]
+    run = Run(workspace, tmp_path, turn, [says("Two", "m4")])
     running = run.start("Go on", resume="scripted-1")
     await run.until(lambda: any(isinstance(each, TurnEnded) for each in run.events))
     workspace.session_zone.control(CallContext("human:ann", "send_message"), "alice", None, "Again")
@@ -660,21 +674,73 @@ async def test_the_past_that_comes_after_a_prompt_is_no_second_row(
 
 async def test_the_past_is_no_response_to_a_message(workspace: Workspace, tmp_path: Path) -> None:
     await Run(workspace, tmp_path, [*PAST, {"exit": 1}]).once()
-    run = Run(workspace, tmp_path, [*PAST, {"exit": 1}])
+    run = Run(workspace, tmp_path, [reports(says("One")), *LATE_PAST, {"exit": 1}])
     workspace.session_zone.control(CallContext("human:ann", "send_message"), "alice", None, "Go on")
     await asyncio.wait_for(run.start("", resume="scripted-1"), PATIENCE)
     assert [each.text for each in workspace.messages.find_waiting(PATH)] == ["Go on"]
 
 
+@pytest.mark.parametrize(
+    "reported",
+    [[COMMANDS], [says("Other")], [says("Done.", ""), PROMPT, says("OK.", "")]],
+    ids=["no messages", "other messages", "messages without ids"],
+)
+async def test_an_answer_that_repeats_the_past_is_new(
+    workspace: Workspace, tmp_path: Path, reported: list[dict[str, Any]]
+) -> None:
+    await Run(workspace, tmp_path, [says("Done."), {"exit": 1}]).once()
+    run = Run(workspace, tmp_path, [reports(*reported), says("Done.", "m2")])
+    await run.once("Go on", resume="scripted-1")
+    said = [each.content for each in workspace.sessions.state("alice", "scripted-1").messages]
+    assert said == ["Do it", "Done.", "Go on", "Done."]
+    assert [each.text for each in run.events if isinstance(each, TextStreamed)] == ["Done."]
+
+
+def remove_past(past: ReplayFilter, *steps: dict[str, Any]) -> list[ClientEvent]:
+    """The new events in ``steps``, after the first prompt."""
+    translator = AcpTranslator()
+    events = [event for each in steps for event in translator.translate(each["update"])]
+    return [new for event in (*events, *translator.finish()) for new in past.remove_past(event)]
+
+
 @pytest.mark.parametrize("told_again", [["One", "Two"], ["Two"], []], ids=["all", "the end", "nothing"])
 def test_words_that_it_says_again_after_the_past_are_new(told_again: list[str]) -> None:
-    past, translator = ReplayFilter(["One", "Two"]), AcpTranslator()
+    past = ReplayFilter(["One", "Two"])
     for number, text in enumerate(told_again):
         past.skip(says(text, f"past-{number}")["update"])
-    updates = [says("One", "m1"), says("Two", "m2")]
-    events = [event for each in updates for event in translator.translate(each["update"])]
-    events += translator.finish()
-    assert [past.is_past(event) for event in events] == [False] * 4
+    new = remove_past(past, says("One", "m1"), says("Two", "m2"))
+    assert new == [each(text) for text in ("One", "Two") for each in (TextStreamed, MessageCompleted)]
+
+
+def test_prompts_separate_messages_without_ids() -> None:
+    past = ReplayFilter(["One", "Two", "Three", "Four"])
+    for each in (says("One", ""), PROMPT, says("Two", "")):
+        past.skip(each["update"])
+    late = (PROMPT, says("Three", ""), PROMPT, says("Four", ""), PROMPT)
+    assert remove_past(past, *late, says("Five", "")) == [TextStreamed("Five"), MessageCompleted("Five")]
+
+
+def test_a_known_call_begins_the_past() -> None:
+    past = ReplayFilter(["One"], ["c1"])
+    past.skip(DONE)
+    new = remove_past(past, says("One"), says("Two", "m2"))
+    assert new == [TextStreamed("Two"), MessageCompleted("Two")]
+
+
+def test_a_thought_after_the_past_is_new() -> None:
+    past = ReplayFilter(["One", "Two"], ["c1"])
+    past.skip(says("One")["update"])
+    call = {"update": {**DONE, "toolCallId": "c2"}}
+    new = remove_past(past, {"update": THOUGHT}, {"update": DONE}, {"update": THOUGHT}, call)
+    assert [type(each) for each in new] == [MessageCompleted, CallStarted, CallFinished]
+
+
+@pytest.mark.parametrize("answer", [["Do", "ing"], ["Do", "n"]], ids=["different end", "shorter"])
+def test_an_answer_that_begins_like_the_past_is_streamed_from_its_start(answer: list[str]) -> None:
+    past = ReplayFilter(["One", "Done."])
+    past.skip(says("One")["update"])
+    new = remove_past(past, *(says(text, "m2") for text in answer))
+    assert new == [*(TextStreamed(text) for text in answer), MessageCompleted("".join(answer))]
 
 
 async def test_what_does_not_ask_or_start_is_refused(workspace: Workspace, tmp_path: Path) -> None:

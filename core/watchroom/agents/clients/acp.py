@@ -86,6 +86,8 @@ class AcpTranslator:
             return [*self._complete(), *self._follow_call(update)]
         if kind == "plan":
             return [*self._complete(), _plan(update)]
+        if kind == "user_message_chunk":
+            return self._complete()
         if kind == "usage_update":
             cost = object_of(update, "cost")
             if cost.get("currency") == "USD" and (amount := amount_of(cost, "amount")) is not None:
@@ -182,7 +184,10 @@ class ReplayFilter:
         self._translator = AcpTranslator()
         self._next = 0
         """The index of the next message of the past."""
-        self._text = ""
+        self._has_past = False
+        """Whether the client reported a message or call of the past before the first prompt."""
+        self._held: list[ClientEvent] = []
+        """The newest events, if later events decide whether they report the past."""
         self.count = 0
         """The number of updates before the first prompt."""
 
@@ -191,32 +196,53 @@ class ReplayFilter:
         self.count += 1
         self._find(self._translator.translate(update))
 
-    def is_past(self, event: ClientEvent) -> bool:
-        """Return whether ``event``, after the first prompt, reports the past. Takes the events in order."""
+    def remove_past(self, event: ClientEvent) -> list[ClientEvent]:
+        """Take ``event`` from after the first prompt. Return the events that are known to be new.
+
+        Takes the events in order. An event that may report the past is held until a later event decides.
+        """
+        self._held.append(event)
+        is_past = self._is_past(event)
+        if is_past is None:
+            return []
+        held, self._held = self._held, []
+        return [] if is_past else held
+
+    def _is_past(self, event: ClientEvent) -> bool | None:
+        """Return whether the held events, of which ``event`` is the newest, report the past. None if a later
+        event decides."""
         if isinstance(event, CallStarted | CallFinished):
             return event.id in self._calls
         if not isinstance(event, TextStreamed | MessageCompleted):
             return False
         self._find(self._translator.finish())
         # A client that reports no past before its first prompt may repeat its own words.
-        expected = self._messages[self._next] if self.count and self._next < len(self._messages) else ""
+        if not self._has_past or self._next == len(self._messages):
+            return False
+        expected = self._messages[self._next]
         if isinstance(event, TextStreamed):
-            self._text += event.text
-            is_past = expected.startswith(self._text)
-        else:
-            self._text = ""
-            is_past = event.text == expected != ""
-            self._next += is_past
-        if not is_past:
-            # A new message follows the past.
-            self._next = len(self._messages)
-        return is_past
+            text = "".join(each.text for each in self._held if isinstance(each, TextStreamed))
+            # Models put blank lines before their calls.
+            if expected.lstrip().startswith(text.lstrip()):
+                return None
+        elif not event.text.strip():
+            # The event is a thought.
+            return None
+        elif event.text == expected:
+            self._next += 1
+            return True
+        # A new message follows the past.
+        self._next = len(self._messages)
+        return False
 
     def _find(self, events: Iterable[ClientEvent]) -> None:
         """Find the messages among ``events`` in the past, and continue after them."""
         for event in events:
-            if isinstance(event, MessageCompleted) and event.text in self._messages[self._next :]:
+            if isinstance(event, CallStarted | CallFinished):
+                self._has_past = self._has_past or event.id in self._calls
+            elif isinstance(event, MessageCompleted) and event.text in self._messages[self._next :]:
                 self._next = self._messages.index(event.text, self._next) + 1
+                self._has_past = True
 
 
 def describe_error(message: str, data: Json) -> str:

@@ -699,15 +699,16 @@ class _AcpRun:
             self._errors = (self._errors + piece.decode(errors="replace"))[-_MAX_ERRORS:]
 
     def _record(self, event: ClientEvent) -> bool:
-        """Record ``event``. Return False if it reports the past of a resumed session, which is in rows."""
-        if self._replay is not None and self._replay.is_past(event):
-            return False
+        """Record ``event``. Return False if it reports the past of a resumed session, which is in rows, or if
+        a later event decides that."""
         if isinstance(event, CallFinished) and (refusal := self._refusals.pop(event.id, "")):
             # The client only reports that the call failed.
             event = event._replace(refusal=refusal if event.is_error else "")
-        self._on_event(event)
-        self._events.put_nowait(event)
-        return True
+        events = [event] if self._replay is None else self._replay.remove_past(event)
+        for each in events:
+            self._on_event(each)
+            self._events.put_nowait(each)
+        return bool(events)
 
     async def _write(self) -> None:
         """Record the events as rows, in order. Streamed text is collected for a moment."""
