@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -173,9 +174,11 @@ def test_a_lock_that_a_process_has_open_is_waited_for_however_old_it_is(
     assert is_soon(lambda: len(rows_of(kept, "b.txt")) == 2)
 
 
-def test_a_commit_during_a_comparison_is_no_change_by_git(kept: Workspace, repository: Repository) -> None:
+@contextmanager
+def comparing(kept: Workspace, repository: Repository) -> Iterator[None]:
+    """A context within a comparison of the whole tree: in it, git compares slow.txt for a second."""
     repository.git("config", "filter.slow.clean", "[ -e .git/begun ] || { touch .git/begun; sleep 1; }; cat")
-    repository.commit(__gitattributes="slow.txt filter=slow\n", slow__txt="one\n")
+    repository.commit(__gitattributes="slow.txt filter=slow\n", slow__txt="one\n", z__txt="z\n")
     kept.trees.refresh_all()
     begun = repository.folder / ".git" / "begun"
     begun.unlink()
@@ -183,12 +186,28 @@ def test_a_commit_during_a_comparison_is_no_change_by_git(kept: Workspace, repos
     # The whole tree is compared when the index has changed.
     repository.git("update-index", "--chmod=+x", "a.txt")
     with ThreadPoolExecutor() as threads:
-        comparing = threads.submit(kept.trees.refresh_all)
+        compared = threads.submit(kept.trees.refresh_all)
         assert is_soon(begun.exists)
+        yield
+        compared.result()
+
+
+def test_a_commit_during_a_comparison_is_no_change_by_git(kept: Workspace, repository: Repository) -> None:
+    with comparing(kept, repository):
         repository.commit(b__txt="by hand\n")
-        comparing.result()
     kept.trees.refresh_all()
     assert [row.actor for row in rows_of(kept, "b.txt")] == ["system", "outside"]
+
+
+def test_what_git_changes_during_a_comparison_is_recorded_afterwards(
+    kept: Workspace, repository: Repository
+) -> None:
+    with comparing(kept, repository):
+        locked = lock(repository)
+        repository.write("z.txt", "half\n")
+    assert [row.actor for row in rows_of(kept, "z.txt")] == ["outside"]
+    locked.unlink()
+    assert is_soon(lambda: len(rows_of(kept, "z.txt")) == 2)
 
 
 @pytest.mark.real

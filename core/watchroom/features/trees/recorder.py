@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 
 _MAX_READS: Final = 3
 """Max reads of git's state and index, because git may change them all the time."""
+_GIT_SECONDS: Final = 1.0
+"""Max seconds that a comparison waits for a git command that begins to change files."""
 _MAX_ASKED: Final = 500
 """Maximum number of paths in one query of the journal."""
 _BATCH_ROWS: Final = 200
@@ -143,7 +145,8 @@ class TreeRecorder:
         self._state: GitState | None = None
         self._log = HeadLog(git.git)
         self._suspects: set[str] = set()
-        self._needs_look = True
+        self.needs_look = True
+        """Whether the next `record` compares the whole tree."""
         self._has_long_names = False
         self._known: dict[str, _Known] = {}
 
@@ -224,7 +227,7 @@ class TreeRecorder:
     def suspect_all(self) -> None:
         """Make the next `record` compare the whole tree."""
         with self._lock:
-            self._needs_look = True
+            self.needs_look = True
             self.blobs.restart()
             self._ignore_checker.restart()
 
@@ -254,14 +257,17 @@ class TreeRecorder:
             return rows
 
     def _record_suspects(self, windows: Sequence[Window], leased: Collection[str], rows: list[Row]) -> None:
-        """Record the changes of suspects, except for the files ``leased``. Add the rows to ``rows``."""
+        """Record the changes of suspects, except for the files ``leased``. Add the rows to ``rows``. If git
+        begins to change files, record nothing, and set `needs_look`."""
         known = self._state
-        state, index = self._read_git()
-        dirty = None
-        if self._needs_look or state != known:
-            dirty = set(self.git.list_changed())
+        found = self._read_git()
+        if found is None:
+            self.needs_look = True
+            return
+        state, index, dirty = found
+        if dirty is not None:
             self._suspects |= {name for name in dirty if self._fits(name)}
-            if self._needs_look:
+            if self.needs_look:
                 self._suspects |= self.list_recorded()
         has_begun = known is not None and state.operation not in ("", known.operation)
         has_moved = has_begun or (known is not None and state.head != known.head)
@@ -276,20 +282,22 @@ class TreeRecorder:
         for batch in _batches(finder.find(names)):
             rows += self._commit(batch)
         self._suspects.difference_update(names)
-        self._index, self._state, self._needs_look = index, state, False
+        self._index, self._state, self.needs_look = index, state, False
 
-    def _read_git(self) -> tuple[GitState, dict[str, IndexEntry]]:
-        """Return git's state, and its index in that state."""
+    def _read_git(self) -> tuple[GitState, dict[str, IndexEntry], set[str] | None] | None:
+        """Return git's state, and in that state its index and the files that differ from it. For these files,
+        None if the state has not changed. The result is None if git is changing files."""
         state = self.git.read_state()
-        if not self._needs_look and state == self._state:
-            return state, self._index
-        index = self.git.list_index()
-        for _ in range(_MAX_READS):
-            before, state = state, self.git.read_state()
-            if state == before:
-                break
-            index = self.git.list_index()
-        return state, index
+        if not self.needs_look and state == self._state:
+            return state, self._index, None
+        reads = 0
+        while self.git.wait_for_git(_GIT_SECONDS):
+            state = self.git.read_state()
+            index, dirty = self.git.list_index(), set(self.git.list_changed())
+            reads += 1
+            if reads == _MAX_READS or self.git.read_state() == state:
+                return state, index, dirty
+        return None
 
     def _record_names(self, names: Sequence[str], windows: Sequence[Window], rows: list[Row]) -> None:
         """Record the changes of the files ``names``, and add the rows to ``rows``."""

@@ -263,7 +263,8 @@ class Trees:
 
         try:
             rows = tree.record(find_busy, add_to_windows)
-            self._note_compared(tree.id, compared)
+            if not tree.needs_look:
+                self._note_compared(tree.id, compared)
             return rows
         finally:
             if committed:

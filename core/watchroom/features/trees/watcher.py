@@ -177,7 +177,7 @@ class TreeWatcher:
                 self._turn.wait_for(lambda: not self._is_open, _WAIT_SECONDS)
             self._recorder.suspect_all()
             return
-        began: float | None = None
+        began = time.monotonic() if self._recorder.needs_look else None
         """The time of the first unrecorded change."""
         locked = -_MOVE_SECONDS
         """The time at which git was last seen changing files."""
@@ -204,4 +204,5 @@ class TreeWatcher:
             if is_due and now - locked > _MOVE_SECONDS:
                 self._is_requested = False
                 self._record()
-                began = None
+                # Git has begun to change files.
+                began = now if self._recorder.needs_look else None
