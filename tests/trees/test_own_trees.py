@@ -995,6 +995,19 @@ def test_a_removal_does_not_wait_for_ignored_files_that_the_service_does_not_not
     assert not made.exists()
 
 
+def test_a_removal_waits_until_the_service_compares_a_tree_that_it_cannot_watch(
+    unwatched: tuple[World, Workspace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("watchroom.features.trees.watcher.UNWATCHED_SECONDS", 0.2)
+    world, service = unwatched
+    added = world.add("x")
+    service.trees.refresh_all()
+    write(added, "new.txt", "new\n")
+    plan = world.trees.plan_removal("x")
+    assert (plan.obstacles, plan.uncommitted) == ((), ("new.txt",))
+    assert authors(world, added, "new.txt") == ["outside"]
+
+
 def test_a_removal_records_changes_itself_when_the_service_has_ended(
     supervised: tuple[World, Workspace],
 ) -> None:

@@ -24,6 +24,7 @@ from watchroom.features.trees.rows import CHANGE, GRADE, REPO, read_tree
 from watchroom.features.trees.service import FOLLOW_SECONDS
 from watchroom.features.trees.tree_files import AddedFiles, list_hidden, list_ignored_names
 from watchroom.features.trees.tree_states import UNFINISHED, TreePlace, has_submodules
+from watchroom.features.trees.watcher import UNWATCHED_SECONDS
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.checkout.file_content import FileContent, describe_file, is_current
 from watchroom.kernel.rules.file_versions import is_executable
@@ -76,9 +77,9 @@ _KEPT: Final = "watchroom/kept"
 _GIT_SECONDS: Final = 1.0
 _QUIET_SECONDS: Final = 3.0
 """Seconds without progress after which the files are determined that the service still has to record."""
-_STALLED_SECONDS: Final = FOLLOW_SECONDS + 10.0
+_STALLED_SECONDS: Final = max(FOLLOW_SECONDS, UNWATCHED_SECONDS) + 10.0
 """Seconds without progress after which the service counts as stalled. It may not have found a new tree
-before."""
+before, or may not have compared a tree that it cannot watch."""
 _POLL_SECONDS: Final = 0.05
 _POLL_SHARE: Final = 0.1
 """Additional seconds between checks for each second without progress: a check can read thousands of files."""
