@@ -172,6 +172,37 @@ def test_filters_that_take_long_are_left_out_for_the_rest_of_the_call(
     reader.close()
 
 
+def test_a_filter_that_hangs_after_another_one_fails_is_left_out(
+    repository: Repository, tree: GitTree, reader: BlobReader
+) -> None:
+    stuck = set_hanging_filter(repository)
+    repository.git("config", "filter.other.smudge", "false")
+    repository.git("config", "filter.other.required", "true")
+    found = reader.read(dict(reversed(tree.list_index().items())))
+    assert (found["a.txt"], found["deep/b.txt"]) == (b"one\r\ntwo\r\n", FILES["deep/b.txt"])
+    assert Path(f"{stuck}.runs").read_text() == "run\n"
+
+
+def test_a_filter_that_hangs_is_left_out_for_odd_names_too(
+    repository: Repository, tree: GitTree, reader: BlobReader
+) -> None:
+    stuck = set_hanging_filter(repository)
+    attributes = repository.folder / ".gitattributes"
+    attributes.write_text(attributes.read_text() + "*odd filter=own\n")
+    found = reader.read(tree.list_index())
+    assert (found["a.txt"], found[" odd"]) == (b"one\r\ntwo\r\n", FILES[" odd"])
+    assert Path(f"{stuck}.runs").read_text() == "run\n"
+
+
+def test_files_without_filters_may_take_longer_than_filters(repository: Repository, tree: GitTree) -> None:
+    before = children()
+    reader = BlobReader(tree, 30.0, 0.0)
+    entries = {"a.txt": tree.list_index()["a.txt"]}
+    assert reader.read(entries) == {"a.txt": FILES["a.txt"]}
+    assert len(children() - before) == 2, "git has not been given up"
+    reader.close()
+
+
 def test_a_large_file_is_not_read(repository: Repository, reader: BlobReader, tree: GitTree) -> None:
     (repository.folder / "large").write_bytes(b"x" * 11_000_000)
     repository.commit()

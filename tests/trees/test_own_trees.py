@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import signal
@@ -13,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from random import Random
 from threading import Event, Thread
-from typing import Final
+from typing import Final, NoReturn
 
 import pytest
 from effort import seeds
@@ -46,6 +47,13 @@ class PlainPlatform(LinuxPlatform):
 
     def clone_file(self, source: int, target: int) -> bool:
         return False
+
+
+class UnwatchedPlatform(LinuxPlatform):
+    """A platform whose kernel has no watches left."""
+
+    def watch_tree(self, *args: object, **kwargs: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 class World:
@@ -853,6 +861,18 @@ def supervised(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Itera
         yield World(other, repository), service
 
 
+@pytest.fixture
+def unwatched(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[World, Workspace]]:
+    """The same with a service that cannot watch the trees."""
+    monkeypatch.setattr("watchroom.features.trees.tree_removal._QUIET_SECONDS", 0.2)
+    with (
+        Workspace.open(repository.root, platform=UnwatchedPlatform()) as service,
+        Workspace.open(repository.root) as other,
+    ):
+        assert service.keep()
+        yield World(other, repository), service
+
+
 def begin_writes(
     service: Workspace, added: AddedTree, *names: str, text: str = "text\n"
 ) -> Callable[[str], None]:
@@ -956,6 +976,36 @@ def test_a_removal_does_not_wait_for_files_that_the_service_never_records(
     assert plan.uncommitted == ("b.txt", "link", "mixed.txt")
     assert [(each.kind, each.names) for each in plan.obstacles] == [("not_kept", ("link",))]
     assert authors(world, added, "b.txt") == ["outside"]
+
+
+def test_a_removal_does_not_wait_for_ignored_files_that_the_service_does_not_notice(
+    unwatched: tuple[World, Workspace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("watchroom.features.trees.tree_removal._STALLED_SECONDS", 0.4)
+    world, service = unwatched
+    added = world.add("x")
+    made = write(added, "dist/made.js", "1\n")
+    service.trees.refresh_all()
+    shutil.rmtree(made.parent)
+    write(added, ".gitignore", "dist/\n")
+    service.trees.refresh_all()
+    write(added, "dist/made.js", "2\n")
+    assert world.obstacles("x") == {"ignored": ("dist/",)}
+    world.remove("x", force=True)
+    assert not made.exists()
+
+
+def test_a_removal_waits_until_the_service_compares_a_tree_that_it_cannot_watch(
+    unwatched: tuple[World, Workspace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("watchroom.features.trees.watcher.UNWATCHED_SECONDS", 0.2)
+    world, service = unwatched
+    added = world.add("x")
+    service.trees.refresh_all()
+    write(added, "new.txt", "new\n")
+    plan = world.trees.plan_removal("x")
+    assert (plan.obstacles, plan.uncommitted) == ((), ("new.txt",))
+    assert authors(world, added, "new.txt") == ["outside"]
 
 
 def test_a_removal_records_changes_itself_when_the_service_has_ended(

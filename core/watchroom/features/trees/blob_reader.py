@@ -16,33 +16,31 @@ from collections.abc import Collection, Iterator, Mapping, MutableMapping, Seque
 from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from watchroom.features.trees.git import MAX_BLOB_BYTES, ODD_PATH
+from watchroom.features.trees.git import MAX_BLOB_BYTES, ODD_PATH, IndexEntry, disable_filters
 from watchroom.features.trees.git_process import (
     SettingsStamps,
     git_command,
     git_environment,
-    run_git,
     stamp_settings,
 )
 from watchroom.platform.child_process import AnsweringChild
 
 if TYPE_CHECKING:
-    from watchroom.features.trees.git import GitTree, IndexEntry
+    from watchroom.features.trees.git import GitTree
 
 _MAX_SILENCE: Final = 3.0
-"""Timeout in seconds for the next file. A filter that exceeds it is stuck."""
+"""Maximum seconds between two outputs of git. A filter that takes longer is stuck."""
 _FILTER_SECONDS: Final = 5.0
 """Timeout in seconds for all filters in one call. An agent waits for them, and clients wait six seconds for a
 hook."""
 _RETRY_SECONDS: Final = 20.0
 """Seconds for which a stuck filter is left out."""
+_FILE_MODE: Final = 0o100644
 _MAX_SECONDS: Final = 60.0
 """Seconds after which the processes are restarted, because settings may be in files that are not checked
 here."""
 _MAX_BYTES: Final = 128 * 1024 * 1024
 """Maximum size of one of git's answers in bytes. Filters can enlarge a file."""
-_NO_FILTER: Final = (b"unspecified", b"unset", b"set")
-"""Values of the attribute ``filter`` that name no filter."""
 _log = logging.getLogger("watchroom")
 
 
@@ -69,7 +67,7 @@ class _Blob(NamedTuple):
 class BlobReader:
     """Reads blobs for the working tree of ``git``. May be used from any thread.
 
-    - ``max_silence``: timeout for each file in seconds, default 3.
+    - ``max_silence``: maximum seconds between two outputs of git, default 3.
     - ``filter_seconds``: timeout for all filters in one call, default 5.
     """
 
@@ -120,24 +118,29 @@ class BlobReader:
             for path, entry in entries.items()
             if entry.blob and not (entry.is_link or entry.is_submodule or ODD_PATH.search(path))
         }
+        late: set[str] = set()
         with self._lock:
-            found = self._read_plain(plain)
+            found = self._read_plain(plain, late)
+            left_out = self._list_left_out(late)
         rest = [path for path in entries if path not in found]
-        return found | self._git.read_blobs(rest, entries=entries)
+        return found | self._git.read_blobs(rest, entries=entries, left_out=left_out)
 
     def read_commit(self, commit: str, paths: Sequence[str]) -> dict[str, bytes | None]:
         """Return the bytes that git would check out at ``paths`` of ``commit``, as `read` does. None for a
         path that is no file there. Raise `GitError`."""
         found: dict[str, bytes | None] = {}
+        late: set[str] = set()
         plain = [path for path in paths if not ODD_PATH.search(path)]
         with self._lock:
             sizes = self._find_blobs(commit, plain) if plain else {}
             blobs = {path: blob.id for path, blob in sizes.items() if blob is not None}
             found |= dict.fromkeys(path for path, blob in sizes.items() if blob is None)
             if blobs:
-                found |= self._read_plain(blobs, {each.id: each.size for each in sizes.values() if each})
+                known = {each.id: each.size for each in sizes.values() if each}
+                found |= self._read_plain(blobs, late, known)
+            left_out = self._list_left_out(late)
         rest = [path for path in paths if path not in found]
-        return found | (self._git.read_blobs(rest, f"{commit}:") if rest else {})
+        return found | (self._git.read_blobs(rest, f"{commit}:", left_out=left_out) if rest else {})
 
     def _find_blobs(self, commit: str, paths: Sequence[str]) -> dict[str, _Blob | None]:
         """Return the blobs at ``paths``, None for a path without a blob. The result is empty if git's
@@ -151,47 +154,70 @@ class BlobReader:
         return dict(zip(paths, map(_parse_blob, lines), strict=True))
 
     def _read_plain(
-        self, blobs: Mapping[str, str], sizes: Mapping[str, int] | None = None
+        self, blobs: Mapping[str, str], late: set[str], sizes: Mapping[str, int] | None = None
     ) -> dict[str, bytes | None]:
         """Return the contents of ``blobs``, by path. Files that git's long-running process cannot read are
-        left out. ``sizes``: of the blobs, if they are known."""
+        left out.
+
+        - ``late``: the filters that exceed the timeout for all filters are added.
+        - ``sizes``: of the blobs, if they are known.
+        """
         found: dict[str, bytes | None] = {}
         try:
             if sizes is None:
                 sizes = _read_sizes(self._start().sizes, set(blobs.values()), self._max_silence)
             found |= dict.fromkeys(path for path, blob in blobs.items() if blob not in sizes)
-            self._read_filtered(blobs, found)
+            self._read_filtered(blobs, found, late)
         except OSError as error:
-            # For example, a failing filter ends git.
+            # For example, git was killed, or the disk is slow.
             _log.debug("git cat-file: %r", error)
             self._close()
         return found
 
-    def _read_filtered(self, blobs: Mapping[str, str], found: MutableMapping[str, bytes | None]) -> None:
-        """Add the contents of ``blobs`` to ``found``, except those that it has. Raise OSError."""
+    def _read_filtered(
+        self, blobs: Mapping[str, str], found: MutableMapping[str, bytes | None], late: set[str]
+    ) -> None:
+        """Add the contents of ``blobs`` to ``found``, except those that it has. ``late``: see `_read_plain`.
+        Raise OSError."""
+        git = self._git
         deadline = time.monotonic() + self._filter_seconds
-        late: set[str] = set()
-        """The filters that are left out for the rest of this call."""
         while rest := {path: blob for path, blob in blobs.items() if path not in found}:
             processes = self._start(late)
             try:
                 for path, data in _read_contents(processes.contents, rest, self._max_silence, deadline):
                     found[path] = data if len(data) <= MAX_BLOB_BYTES else None
+            except BrokenPipeError:
+                # A failing filter ends git. The other files are read without `GitTree.read_blobs`, because it
+                # waits a minute for a filter that hangs.
+                self._close()
+                left = [path for path in rest if path not in found]
+                filters = git.list_filters(left)
+                same = [path for path in left if filters[path] == filters[left[0]]]
+                entries = {path: IndexEntry(_FILE_MODE, rest[path]) for path in same}
+                found.update(git.read_blobs(same, entries=entries, left_out=processes.left_out))
             except TimeoutError:
                 self._close()
                 left = [path for path in rest if path not in found]
                 is_late = time.monotonic() >= deadline
-                filters = _find_filters(self._git, left if is_late else left[:1])
-                if filters <= processes.left_out:
+                slow = {*git.list_filters(left if is_late else left[:1]).values()}
+                slow -= {"", *processes.left_out}
+                if slow:
+                    state = "slow" if is_late else "stuck"
+                    _log.warning("%s: %s filters of git: %s", git.folder, state, ", ".join(sorted(slow)))
+                if is_late:
+                    # The other files need no filter.
+                    late |= slow
+                    deadline = math.inf
+                elif slow:
+                    self._stuck |= dict.fromkeys(slow, time.monotonic() + _RETRY_SECONDS)
+                else:
                     # Git itself is slow, for example because of the disk.
                     raise
-                state = "slow" if is_late else "stuck"
-                _log.warning("%s: %s filters of git: %s", self._git.folder, state, ", ".join(sorted(filters)))
-                if is_late:
-                    late |= filters
-                    deadline = math.inf
-                else:
-                    self._stuck |= dict.fromkeys(filters, time.monotonic() + _RETRY_SECONDS)
+
+    def _list_left_out(self, late: Collection[str]) -> frozenset[str]:
+        """Return the filters that do not apply now: stuck filters, and ``late``."""
+        now = time.monotonic()
+        return frozenset(late).union(each for each, end in self._stuck.items() if now < end)
 
     def _start(self, late: Collection[str] = ()) -> _Processes:
         """Return the processes, started if necessary. ``late``: filters that do not apply, in addition to
@@ -203,17 +229,13 @@ class BlobReader:
         if stamps != self._stamps:
             self._stuck.clear()
             self._close()
-        left_out = frozenset(late).union(each for each, end in self._stuck.items() if now < end)
+        left_out = self._list_left_out(late)
         known = self._processes
         if known is not None:
             if known.left_out == left_out and now - known.started <= _MAX_SECONDS:
                 return known
             self._close()
-        settings = [
-            f"filter.{each}.{setting}"
-            for each in sorted(left_out)
-            for setting in ("smudge=", "process=", "required=false")
-        ]
+        settings = disable_filters(sorted(left_out))
         environment = git_environment({"GIT_DIR": git.git, "GIT_WORK_TREE": git.folder})
 
         def start(*arguments: str) -> AnsweringChild:
@@ -230,18 +252,6 @@ class BlobReader:
         self._stamps = stamps
         self._processes = _Processes(sizes, contents, left_out, now)
         return self._processes
-
-
-def _find_filters(git: GitTree, paths: Sequence[str]) -> set[str]:
-    """Return the names of the filters that the attributes of ``paths`` name. Raise `GitError`."""
-    done = run_git(
-        ("check-attr", "-z", "--stdin", "filter"),
-        folder=git.folder,
-        variables={"GIT_DIR": git.git, "GIT_WORK_TREE": git.folder},
-        given=b"".join(os.fsencode(path) + b"\0" for path in paths),
-    )
-    # Git prints three fields for each path: the path, the attribute, its value.
-    return {os.fsdecode(each) for each in done.output.split(b"\0")[2::3] if each not in _NO_FILTER}
 
 
 def _read_sizes(child: AnsweringChild, blobs: set[str], max_silence: float) -> dict[str, int]:

@@ -31,6 +31,7 @@ __all__ = [
     "GitTree",
     "IndexEntry",
     "IndexStamp",
+    "disable_filters",
     "find_common",
     "parse_lfs_pointer",
 ]
@@ -50,6 +51,8 @@ _LINK_MODE: Final = 0o120000
 _SUBMODULE_MODE: Final = 0o160000
 ODD_PATH: Final = re.compile(r"[\n\r]|^[ \t]")
 """Matches paths that cannot be in a line of the input of ``git cat-file``."""
+_NO_FILTER: Final = (b"unspecified", b"unset", b"set")
+"""Values of the attribute ``filter`` that name no filter."""
 _FAILED_FILTER: Final = re.compile(rb"clean filter '([^'\n]+)' failed")
 _REFTABLE_HEAD: Final = b"ref: refs/heads/.invalid"
 _OPERATIONS: Final = (
@@ -284,9 +287,8 @@ class GitTree:
         if failed is not None:
             # The filter's program is missing, and git would compare nothing. Without the filter, files of LFS
             # are compared as texts.
-            name = failed[1].decode("utf-8", "replace")
-            off = (f"filter.{name}.clean=", f"filter.{name}.process=", f"filter.{name}.required=false")
-            done = self._run(*(word for each in off for word in ("-c", each)), *asked, accepted=None)
+            off = disable_filters([failed[1].decode("utf-8", "replace")])
+            done = self._run(*asked, accepted=None, settings=off)
         if done.status:
             raise GitError(reason=reason_of(done))
         printed = done.output
@@ -298,11 +300,13 @@ class GitTree:
         revision: str = ":",
         *,
         entries: Mapping[str, IndexEntry] | None = None,
+        left_out: Collection[str] = (),
     ) -> dict[str, bytes | None]:
         """Return the bytes that git would check out at ``paths``, after line end conversion and filters.
 
         - ``revision``: ``:`` for the index, or a commit with a colon, such as ``HEAD:``.
         - ``entries``: the result of `list_index` or `list_tree`, to save a call of git.
+        - ``left_out``: the filters that do not apply.
 
         The result has None for a path that is not in the revision, is a submodule, or is larger than 10 MB. A
         symbolic link has its target as content. A file of Git LFS has its pointer (see `parse_lfs_pointer`).
@@ -322,11 +326,12 @@ class GitTree:
         links = [path for path, entry in readable.items() if entry.is_link]
         for path in links:
             found[path] = self._run("cat-file", "blob", readable[path].blob).output
+        settings = disable_filters(left_out)
         for path in odd:
-            found[path] = self._read_filtered(path, readable[path].blob)
+            found[path] = self._read_filtered(path, readable[path].blob, settings)
         regular = [path for path in readable if path not in {*odd, *links}]
         for part in _split_batches(regular, lambda path: sizes[readable[path].blob]):
-            found.update(self._read_batch({path: readable[path].blob for path in part}))
+            found.update(self._read_batch({path: readable[path].blob for path in part}, settings))
         return {
             path: None if data is not None and len(data) > MAX_BLOB_BYTES else data
             for path, data in found.items()
@@ -428,9 +433,30 @@ class GitTree:
         than 10 MB are left out."""
         return {each: self._run("cat-file", "blob", each).output for each in self._sizes(blobs)}
 
-    def _run(self, *arguments: str, given: bytes = b"", accepted: Sequence[int] | None = (0,)) -> ChildResult:
-        variables = {"GIT_DIR": self.git, "GIT_WORK_TREE": self.folder}
-        return run_git(arguments, folder=self.folder, variables=variables, given=given, accepted=accepted)
+    def list_filters(self, paths: Sequence[str]) -> dict[str, str]:
+        """Return the names of the filters that the attributes of ``paths`` name, by path. Empty for a path
+        without a filter. Raise `GitError`."""
+        given = b"".join(os.fsencode(each) + b"\0" for each in paths)
+        printed = self._run("check-attr", "-z", "--stdin", "filter", given=given).output.split(b"\0")
+        # Git prints three fields for each path: the path, the attribute, its value.
+        values = ("" if each in _NO_FILTER else os.fsdecode(each) for each in printed[2::3])
+        return dict(zip(paths, values, strict=True))
+
+    def _run(
+        self,
+        *arguments: str,
+        given: bytes = b"",
+        accepted: Sequence[int] | None = (0,),
+        settings: Sequence[str] = (),
+    ) -> ChildResult:
+        return run_git(
+            arguments,
+            folder=self.folder,
+            variables={"GIT_DIR": self.git, "GIT_WORK_TREE": self.folder},
+            settings=settings,
+            given=given,
+            accepted=accepted,
+        )
 
     def _ask_refs(self) -> tuple[str, str, str]:
         """Ask git for the branch, the commit and the stash."""
@@ -486,7 +512,7 @@ class GitTree:
                 found[blob] = int(size[0])
         return found
 
-    def _read_batch(self, blobs: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
+    def _read_batch(self, blobs: Mapping[str, str], settings: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         """Yield each path of ``blobs`` with the bytes that git would check out there. No path may match
         `ODD_PATH`."""
         left = dict(blobs)
@@ -495,7 +521,8 @@ class GitTree:
             # that cannot be in them.
             separator = secrets.token_hex(16)
             given = b"".join(blob.encode() + b" " + os.fsencode(path) + b"\n" for path, blob in left.items())
-            done = self._run("cat-file", f"--batch={separator}", "--filters", given=given, accepted=None)
+            command = ("cat-file", f"--batch={separator}", "--filters")
+            done = self._run(*command, given=given, accepted=None, settings=settings)
             pieces = done.output.split(f"{separator}\n".encode())[1:]
             # A failing filter ends git. Then the output may have the header of its path, but not the content.
             complete = [piece[:-1] for piece in pieces if piece.endswith(b"\n")]
@@ -505,24 +532,25 @@ class GitTree:
                 yield path, data
                 del left[path]
             if left:
-                for path in self._with_same_filter(list(left), done):
+                filters = self.list_filters(list(left))
+                failed = filters[next(iter(left))]
+                if not failed:
+                    raise GitError(reason=reason_of(done))
+                for path in [each for each in left if filters[each] == failed]:
                     yield path, self._run("cat-file", "blob", left.pop(path)).output
 
-    def _with_same_filter(self, paths: Sequence[str], failed: ChildResult) -> list[str]:
-        """Return the first of ``paths``, whose filter has failed, and the other paths with the same
-        filter."""
-        given = b"".join(os.fsencode(each) + b"\0" for each in paths)
-        printed = self._run("check-attr", "-z", "--stdin", "filter", given=given).output.split(b"\0")
-        filters = {os.fsdecode(path): value for path, value in zip(printed[::3], printed[2::3], strict=False)}
-        if filters.get(paths[0]) in (None, b"unspecified", b"unset", b"set"):
-            raise GitError(reason=reason_of(failed))
-        return [each for each in paths if filters.get(each) == filters[paths[0]]]
-
-    def _read_filtered(self, path: str, blob: str) -> bytes:
+    def _read_filtered(self, path: str, blob: str, settings: Sequence[str]) -> bytes:
         """Return the bytes that git would check out at ``path``. If a filter fails, return the content of
         ``blob``."""
-        done = self._run("cat-file", "--filters", f"--path={path}", blob, accepted=None)
+        command = ("cat-file", "--filters", f"--path={path}", blob)
+        done = self._run(*command, accepted=None, settings=settings)
         return done.output if done.status == 0 else self._run("cat-file", "blob", blob).output
+
+
+def disable_filters(names: Iterable[str]) -> list[str]:
+    """Return the settings with which git does not apply the filters ``names``."""
+    off = ("clean=", "smudge=", "process=", "required=false")
+    return [f"filter.{name}.{setting}" for name in names for setting in off]
 
 
 def find_common(folder: str) -> str | None:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from watchroom.features.trees.git import GitTree
 
 _MAX_SILENCE: Final = 3.0
-"""Timeout in seconds for the next path. An agent waits for it, and clients wait six seconds for a hook."""
+"""Maximum seconds between two outputs of git. An agent waits for them, and clients wait six seconds for a
+hook."""
 _MAX_SECONDS: Final = 60.0
 """Seconds after which the process is restarted, because patterns may be in files that are not checked
 here."""

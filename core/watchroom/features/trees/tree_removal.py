@@ -24,6 +24,7 @@ from watchroom.features.trees.rows import CHANGE, GRADE, REPO, read_tree
 from watchroom.features.trees.service import FOLLOW_SECONDS
 from watchroom.features.trees.tree_files import AddedFiles, list_hidden, list_ignored_names
 from watchroom.features.trees.tree_states import UNFINISHED, TreePlace, has_submodules
+from watchroom.features.trees.watcher import UNWATCHED_SECONDS
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.checkout.file_content import FileContent, describe_file, is_current
 from watchroom.kernel.rules.file_versions import is_executable
@@ -75,14 +76,13 @@ _KEPT: Final = "watchroom/kept"
 """The prefix of the branches that are made for commits without a branch."""
 _GIT_SECONDS: Final = 1.0
 _QUIET_SECONDS: Final = 3.0
-"""Seconds without progress after which another process that records changes may have recorded all that it
-records."""
-_STALLED_SECONDS: Final = FOLLOW_SECONDS + 10.0
-"""Seconds without progress after which a process that still has to record changes counts as stalled. It may
-not have found a new tree before."""
+"""Seconds without progress after which the files are determined that the service still has to record."""
+_STALLED_SECONDS: Final = max(FOLLOW_SECONDS, UNWATCHED_SECONDS) + 10.0
+"""Seconds without progress after which the service counts as stalled. It may not have found a new tree
+before, or may not have compared a tree that it cannot watch."""
 _POLL_SECONDS: Final = 0.05
 _POLL_SHARE: Final = 0.1
-"""Seconds between checks for each second without progress, because a check can read thousands of files."""
+"""Additional seconds between checks for each second without progress: a check can read thousands of files."""
 _ODD_LINE: Final = re.compile(r'\n|\r\Z|\A"')
 """Matches paths that cannot be in a line of the input of ``git hash-object``."""
 _DELETE_SECONDS: Final = 5.0
@@ -120,7 +120,7 @@ def is_final(kind: ObstacleKind) -> bool:
 
 
 class TreeRemoval:
-    """Removes trees. Methods raise `GitError`, `JournalError`, OSError."""
+    """Removes trees. Methods raise `GitError`, `IgnoredFilesUnknown`, `JournalError`, OSError."""
 
     def __init__(self, store: Store, trees: Trees) -> None:
         self._store = store
@@ -226,13 +226,16 @@ class TreeRemoval:
     def _list_awaited(
         self, recorder: TreeRecorder, names: Sequence[str], changed: Collection[str]
     ) -> list[str]:
-        """Return those of the unrecorded files ``names`` that the process that records changes must record:
-        files with rows, untracked files, and texts that git does not have.
+        """Return the files that the service must record: files with rows, untracked files, and texts that git
+        does not have. ``names``: the unrecorded files.
 
-        It can leave out deletions, and texts that git has: a reset makes both.
+        The service can leave out deletions, and texts that git has: a reset makes both. It does not watch
+        ignored folders.
         """
         git, found = recorder.git, []
         index, tracked = git.list_index(), {}
+        ignored = git.ignored_among([name for name in names if name not in index])
+        names = [name for name in names if name not in ignored]
         for name, head in zip(names, recorder.heads(names), strict=True):
             entry, content = index.get(name), recorder.content(name)
             if head is not None:

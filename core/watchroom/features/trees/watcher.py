@@ -25,6 +25,8 @@ _MOVE_SECONDS: Final = 0.3
 _BARRIER_SECONDS: Final = 1.0
 _WAIT_SECONDS: Final = 300.0
 """Seconds between comparisons of the whole tree. Some changes are not reported, such as a mount."""
+UNWATCHED_SECONDS: Final = 30.0
+"""Seconds between comparisons of a tree that cannot be watched, such as on a network file system."""
 _RETRY_SECONDS: Final = 5.0
 _GIT: Final = ".git"
 _IGNORE_FILE: Final = ".gitignore"
@@ -170,11 +172,11 @@ class TreeWatcher:
 
     def _follow(self) -> None:
         """Collect changes, and record them once no more arrive. If the tree is not watched, return after
-        `_WAIT_SECONDS`."""
+        `UNWATCHED_SECONDS`."""
         watch = self._watch
         if watch is None:
             with self._turn:
-                self._turn.wait_for(lambda: not self._is_open, _WAIT_SECONDS)
+                self._turn.wait_for(lambda: not self._is_open, UNWATCHED_SECONDS)
             self._recorder.suspect_all()
             return
         began = time.monotonic() if self._recorder.needs_look else None
