@@ -111,25 +111,45 @@ class Relayed:
 HASTY: Final = """
 import sys
 from watchroom.agents.clients import client_program
-client_program._START_SECONDS = client_program._BUSY_SECONDS = client_program._START_AGAIN_SECONDS = 0.05
-sys.exit(client_program.main(sys.argv[1:]))
+client_program._START_SECONDS = float(sys.argv[1])
+client_program._BUSY_SECONDS = client_program._START_AGAIN_SECONDS = 0.05
+sys.exit(client_program.main(sys.argv[2:]))
 """
-"""A relay whose timeouts are short."""
+"""A relay whose timeouts are short. The first argument is its timeout for the start of a service."""
 
 
 class HastyRelay(Relayed):
-    """A client whose relay has short timeouts, and begins to reach a service. ``program``: starts one."""
+    """A client whose relay has short timeouts, and begins to reach a service.
 
-    def __init__(self, root: Path, program: Sequence[str] = as_typed()) -> None:
-        command = [sys.executable, "-c", HASTY, *program, "mcp", str(root), "--agent", "alice"]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.send(HELLO)
+    - ``program``: starts a service
+    - ``seconds``: timeout for the start of a service
+    - ``stdin``: the descriptor of the relay's standard input, default a pipe
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        program: Sequence[str] = as_typed(),
+        *,
+        seconds: float = 0.05,
+        stdin: int = subprocess.PIPE,
+    ) -> None:
+        timed = [sys.executable, "-c", HASTY, str(seconds)]
+        command = [*timed, *program, "mcp", str(root), "--agent", "alice"]
+        self.process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE)
+        if self.process.stdin is not None:
+            self.send(HELLO)
 
     def is_waiting(self) -> bool:
         """Return whether the relay still runs after several of its timeouts."""
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(0.6)
         return self.process.returncode is None
+
+    def has_given_up(self) -> bool:
+        """Return whether the relay ends with an error although its client runs."""
+        with self.process:
+            return self.process.wait(PATIENCE) == 1
 
     def is_served(self) -> bool:
         return "alice" in self.receive()["result"]["instructions"]
@@ -386,6 +406,35 @@ def test_a_relay_of_a_service_that_does_not_answer_again_ends_with_its_client(ro
             relay.close()
 
 
+def test_a_relay_whose_program_was_removed_goes_on_with_the_next_service(
+    root: Path, workspace: Workspace, service: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    with closing(HastyRelay(root, [str(tmp_path / "removed")], seconds=PATIENCE)) as relay:
+        assert relay.is_served()
+        relay.send(INITIALIZED)
+        service.kill()
+        service.wait()
+        assert relay.is_waiting()
+        with running_service():
+            assert relay.call(2, "collab_list")["result"]["structuredContent"]["success"] is True
+
+
+def test_a_relay_whose_program_was_removed_ends_with_its_client(root: Path, tmp_path: Path) -> None:
+    allow_service()
+    relay = HastyRelay(root, [str(tmp_path / "removed")], seconds=PATIENCE * 10)
+    assert relay.is_waiting()
+    relay.close()
+
+
+def test_a_relay_that_cannot_start_a_service_gives_up_with_the_reason(
+    root: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    allow_service()
+    removed = str(tmp_path / "removed")
+    assert HastyRelay(root, [removed]).has_given_up()
+    assert capfd.readouterr().err.endswith(f"No such file or directory: {removed!r}\n")
+
+
 def test_a_relay_waits_for_the_end_of_the_service_before(root: Path, workspace: Workspace) -> None:
     with running_service() as first, socket.socket(socket.AF_UNIX) as unfinished:
         # The service still waits for the rest of this request.
@@ -451,6 +500,9 @@ def test_a_service_whose_program_was_removed_is_replaced(
         until(lambda: os.path.exists(client_program.socket_path()))
         assert b" 200 " in asked(client_program.request("GET", "/status", []))
         installed.unlink()
+        assert b"the program of this service was removed" in asked(
+            client_program.request("GET", "/status", [])
+        )
         with closing(HastyRelay(root)) as relay:
             assert relay.is_served()
         assert removed.wait(PATIENCE) == 0

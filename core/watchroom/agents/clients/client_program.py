@@ -147,12 +147,14 @@ def connect(
     """Return a connection to the service. If none is running, start it with ``program``.
 
     - ``seconds``: timeout
-    - ``on_silence``: called repeatedly while a service is starting or ending, which then has no timeout;
-      default: the timeout includes that
+    - ``on_silence``: called repeatedly. The timeout starts again while a service is starting or ending, and
+      a start that fails is repeated. Default: the timeout also covers that time, and such a failure is
+      raised at once
 
     Raise OSError.
     """
     until, next_start, has_tried = time.monotonic() + seconds, 0.0, False
+    failure: OSError | None = None
     while True:
         try:
             return open_connection()
@@ -161,18 +163,26 @@ def connect(
             if not is_absent and error.errno != errno.EAGAIN:
                 raise
             if time.monotonic() > until and (has_tried or not is_absent):
-                raise
+                raise failure or error from None
         is_waiting = on_silence is not None and is_service_alive()
         if is_absent and time.monotonic() >= next_start:
             make_runtime_folder()
-            start_service(program, seconds, on_silence)
+            try:
+                start_service(program, seconds, on_silence)
+                failure = None
+            except OSError as error:
+                if on_silence is None:
+                    raise
+                # An update may replace the program, or move it. Then another client starts the service.
+                failure = error
             next_start = time.monotonic() + _START_AGAIN_SECONDS
             has_tried = not is_waiting
         else:
             # Another process has just started a service, or too many clients connect at the same time.
             time.sleep(_RETRY_SECONDS)
-        if on_silence is not None and is_waiting:
+        if on_silence is not None:
             on_silence()
+        if is_waiting:
             until, has_tried = time.monotonic() + seconds, False
 
 
