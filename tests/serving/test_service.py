@@ -435,6 +435,15 @@ def test_a_relay_that_cannot_start_a_service_gives_up_with_the_reason(
     assert capfd.readouterr().err.endswith(f"No such file or directory: {removed!r}\n")
 
 
+def test_a_relay_does_not_take_another_process_for_a_service(root: Path, tmp_path: Path) -> None:
+    """A dead service leaves its process id in the lock, and the system reuses it."""
+    allow_service()
+    lock = Path(client_program.make_runtime_folder(), client_program.LOCK)
+    lock.write_text(f"{os.getpid()} 0 {client_program.VERSION}\n")
+    ends = [sys.executable, "-c", STARTER, str(tmp_path / "never")]
+    assert HastyRelay(root, ends).has_given_up()
+
+
 def test_a_relay_waits_for_the_end_of_the_service_before(root: Path, workspace: Workspace) -> None:
     with running_service() as first, socket.socket(socket.AF_UNIX) as unfinished:
         # The service still waits for the rest of this request.
@@ -464,7 +473,8 @@ def test_a_relay_starts_a_service_again_that_waited_too_long_for_the_one_before(
     allow_service()
     starts = tmp_path / "starts"
     lock = Path(client_program.make_runtime_folder(), client_program.LOCK)
-    lock.write_text(f"{os.getpid()} 0 {client_program.VERSION}\n")
+    started = workspace.platform.process_start(os.getpid())
+    lock.write_text(f"{os.getpid()} {started:.0f} {client_program.VERSION}\n")
     relay = HastyRelay(root, [sys.executable, "-c", STARTER, str(starts), *as_typed()])
     assert relay.is_waiting()
     starts.touch()

@@ -270,14 +270,17 @@ def service_process() -> tuple[int, float]:
 def is_service_alive() -> bool:
     """Return whether the process of `service_process` exists. Such a service may be starting or ending.
 
-    A process of this user that got its id later also counts.
+    On a system without /proc, a process of this user that got its id later also counts.
     """
-    pid, _ = service_process()
+    pid, started = service_process()
     try:
         os.kill(pid, 0)
     except OSError:
         return False
-    return pid > 0
+    try:
+        return pid > 0 and _read_stat(str(pid))[1] == started
+    except (OSError, ValueError, IndexError):
+        return True
 
 
 def request(
