@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import httpx
 import pytest
@@ -383,26 +383,66 @@ def test_a_relay_that_waits_ends_with_its_client(
         relay.close()
 
 
-def test_a_relay_of_a_service_that_does_not_answer_again_ends_with_its_client(root: Path) -> None:
+SWITCHING: Final = b"HTTP/1.1 101 \r\n\r\n"
+
+
+@contextmanager
+def accepted(server: socket.socket) -> Iterator[tuple[socket.socket, BinaryIO]]:
+    """Accept a relay, and read the head of its request."""
+    connection, _ = server.accept()
+    with connection, connection.makefile("rb") as received:
+        connection.settimeout(PATIENCE)
+        until(lambda: received.readline() == b"\r\n")
+        yield connection, received
+
+
+@pytest.fixture
+def scripted() -> Iterator[socket.socket]:
+    """A server at the service's socket, which the test answers for."""
     allow_service()
     client_program.make_runtime_folder()
-    switching = b"HTTP/1.1 101 \r\n\r\n"
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(client_program.socket_path())
         server.listen()
-        relay = HastyRelay(root)
-        first, _ = server.accept()
-        with first:
-            first.sendall(switching + b'{"jsonrpc": "2.0", "id": 1, "result": {}}\n')
-            assert relay.receive()["id"] == 1
-            relay.send(INITIALIZED)
-            with first.makefile("rb") as received:
-                until(lambda: b"initialized" in received.readline())
-        second, _ = server.accept()
-        with second:
-            second.sendall(switching)
-            with second.makefile("rb") as received:
-                until(lambda: b"initialize" in received.readline())
+        server.settimeout(PATIENCE)
+        yield server
+
+
+def initialized(server: socket.socket, root: Path) -> HastyRelay:
+    """Return the relay of a client that is initialized. Its connection is closed."""
+    relay = HastyRelay(root)
+    with accepted(server) as (connection, received):
+        connection.sendall(SWITCHING + b'{"jsonrpc": "2.0", "id": 1, "result": {}}\n')
+        assert relay.receive()["id"] == 1
+        relay.send(INITIALIZED)
+        until(lambda: b"initialized" in received.readline())
+    return relay
+
+
+def test_a_relay_of_a_service_that_does_not_answer_again_ends_with_its_client(
+    root: Path, scripted: socket.socket
+) -> None:
+    relay = initialized(scripted, root)
+    with accepted(scripted) as (connection, received):
+        connection.sendall(SWITCHING)
+        until(lambda: b"initialize" in received.readline())
+        relay.close()
+
+
+@pytest.mark.parametrize("is_socket", [False, True])
+def test_a_relay_of_a_service_that_does_not_read_ends_with_its_client(
+    root: Path, scripted: socket.socket, is_socket: bool
+) -> None:
+    """A client with a socket may only close its sending side."""
+    ours, theirs = socket.socketpair()
+    with ours, ours.makefile("wb") as stdin, theirs:
+        relay = HastyRelay(root, stdin=theirs.fileno() if is_socket else subprocess.PIPE)
+        relay.process.stdin = relay.process.stdin or stdin
+        with accepted(scripted) as (connection, _):
+            connection.sendall(SWITCHING)
+            relay.send({"jsonrpc": "2.0", "method": "x" * 1_000_000})
+            if is_socket:
+                ours.shutdown(socket.SHUT_WR)
             relay.close()
 
 

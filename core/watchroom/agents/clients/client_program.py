@@ -637,11 +637,11 @@ class Relay:
             # The client must wait while the service does not read, and while a new service is being
             # initialized.
             is_full = len(self._to_service) > _PIECE or self._is_repeating
-            waiting.register(0, 0 if is_full else select.POLLIN)
+            waiting.register(0, _CLOSED if is_full else select.POLLIN)
             wanted = select.POLLIN | (select.POLLOUT if self._to_service else 0)
             waiting.register(connection, wanted)
             ready = dict(waiting.poll())
-            if self._is_repeating and ready.get(0, 0):
+            if is_full and ready.get(0, 0):
                 return False
             try:
                 happened = ready.get(connection.fileno(), 0)
@@ -656,7 +656,7 @@ class Relay:
                 continue
             except ConnectionError:
                 return True
-            if ready.get(0, 0) & ~select.POLLOUT and not is_full:
+            if ready.get(0, 0):
                 piece = os.read(0, _PIECE)
                 if not piece:
                     return False
