@@ -384,6 +384,7 @@ def test_a_relay_that_waits_ends_with_its_client(
 
 
 SWITCHING: Final = b"HTTP/1.1 101 \r\n\r\n"
+BUSY: Final = b"HTTP/1.1 503 \r\n\r\n4\r\nbusy\r\n0\r\n\r\n"
 
 
 @contextmanager
@@ -444,6 +445,28 @@ def test_a_relay_of_a_service_that_does_not_read_ends_with_its_client(
             if is_socket:
                 ours.shutdown(socket.SHUT_WR)
             relay.close()
+
+
+def test_a_relay_in_a_session_waits_for_a_busy_service(root: Path, scripted: socket.socket) -> None:
+    relay = initialized(scripted, root)
+    for _ in range(client_program._TRIES + 1):
+        with accepted(scripted) as (connection, _):
+            connection.sendall(BUSY)
+    with accepted(scripted) as (connection, received):
+        connection.sendall(SWITCHING)
+        until(lambda: b"initialize" in received.readline())
+        relay.close()
+
+
+def test_a_relay_without_a_session_gives_up_on_a_busy_service(
+    root: Path, scripted: socket.socket, capfd: pytest.CaptureFixture[str]
+) -> None:
+    relay = HastyRelay(root)
+    for _ in range(client_program._TRIES):
+        with accepted(scripted) as (connection, _):
+            connection.sendall(BUSY)
+    assert relay.has_given_up()
+    assert capfd.readouterr().err == "busy\n"
 
 
 def test_a_relay_whose_program_was_removed_goes_on_with_the_next_service(

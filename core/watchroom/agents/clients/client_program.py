@@ -71,14 +71,17 @@ _ABSENT = (errno.ENOENT, errno.ECONNREFUSED)
 """The errors of a socket without a server."""
 _RETRY_SECONDS = 0.02
 _BUSY_SECONDS = 1.0
-"""Seconds before a relay repeats a request to a service that could not serve it yet."""
+"""Seconds before a relay repeats a request to a service that could not serve it yet. They double each
+time."""
+_MAX_BUSY_SECONDS = 5.0
 _HOLDING = ("PreToolUse", "PermissionRequest", "BeforeTool")
 """The events whose hooks can hold a call, as clients name them."""
 _MAX_AGE = 86_400.0
 _SHELLS = (b"sh", b"bash", b"dash", b"zsh", b"ksh", b"ash", b"busybox")
 _MAX_SHELLS = 8
 _TRIES = 3
-"""Maximum number of services that a hook or a relay asks if they end before they answer."""
+"""Maximum number of consecutive requests to services that end before they answer. Before its client is
+initialized, a relay also counts answers with the status 503."""
 MAX_FOLDER = 100 - len("/service.sock")
 """Maximum bytes of the path of a runtime folder. The system's limit for a socket is about 107."""
 SAFE = "A-Za-z0-9._~/-"
@@ -554,7 +557,7 @@ class Relay:
 
     If the service ends, unanswered requests get an error: they may have been carried out, and a repetition
     could run them twice. Then the relay continues with a new service. It waits for a service that is slow,
-    starting or ending for as long as the client runs, because clients do not start a relay again.
+    busy, starting or ending for as long as the client runs, because clients do not start a relay again.
     """
 
     def __init__(self, command: list[str], at: int) -> None:
@@ -595,9 +598,8 @@ class Relay:
         """Return a connection to a service that has received the first messages. Raise OSError, ValueError,
         `_RefusedError`, `_ClientEndedError`."""
         upgrade = "Connection: Upgrade\r\nUpgrade: mcp\r\n"
-        tries_left = _TRIES
+        tries_left, pause = _TRIES, _BUSY_SECONDS
         while True:
-            tries_left -= 1
             connection = connect(self._program, _START_SECONDS, self._check_client)
             # A service that has died closes the connection.
             stream = Stream(connection, _START_SECONDS, self._check_client)
@@ -606,16 +608,20 @@ class Relay:
                 status = read_head(stream)
                 if status == SWITCHING:
                     break
-                said = read_chunks(stream).decode(errors="replace").strip()
+                reason = read_chunks(stream).decode(errors="replace").strip()
             except ConnectionError:
                 # This service is ending.
+                tries_left -= 1
                 if not tries_left:
                     raise
-            else:
-                if status != _UNAVAILABLE or not tries_left:
-                    raise _RefusedError(said)
-                time.sleep(_BUSY_SECONDS)
+                connection.close()
+                continue
             connection.close()
+            tries_left = _TRIES if self._is_initialized else tries_left - 1
+            if status != _UNAVAILABLE or not tries_left:
+                raise _RefusedError(reason)
+            self._check_client(pause)
+            pause = min(2 * pause, _MAX_BUSY_SECONDS)
         self._from_service = Lines()
         self._pass_to_client(stream.rest)
         connection.setblocking(False)
@@ -623,11 +629,12 @@ class Relay:
         self._is_repeating = self._is_initialized
         return connection
 
-    def _check_client(self) -> None:
-        """Raise `_ClientEndedError` if the client has closed standard input."""
+    def _check_client(self, seconds: float = 0) -> None:
+        """Raise `_ClientEndedError` if the client has closed standard input, or closes it within
+        ``seconds``."""
         waiting = select.poll()
         waiting.register(0, _CLOSED)
-        if waiting.poll(0):
+        if waiting.poll(seconds * 1000):
             raise _ClientEndedError
 
     def _relay(self, connection: socket.socket) -> bool:
