@@ -44,8 +44,8 @@ SILENCE_SECONDS = 5.0
 """Seconds without a byte after which a service counts as stopped."""
 _CONNECT_SECONDS = 2.0
 _START_SECONDS = 10.0
-"""Timeout for the start of a service, in seconds. A relay waits longer if a service is starting or
-ending."""
+"""Timeout for the start of a service, in seconds. A relay waits longer if a service is starting or ending.
+It is also the interval between a relay's checks of its client while a service is silent."""
 _HOOK_START_SECONDS = 5.0
 """Timeout for the start of a service for a hook, in seconds. A hook can also work without a service."""
 _START_AGAIN_SECONDS = 2.0
