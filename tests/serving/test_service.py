@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import httpx
 import pytest
@@ -111,25 +111,45 @@ class Relayed:
 HASTY: Final = """
 import sys
 from watchroom.agents.clients import client_program
-client_program._START_SECONDS = client_program._BUSY_SECONDS = client_program._START_AGAIN_SECONDS = 0.05
-sys.exit(client_program.main(sys.argv[1:]))
+client_program._START_SECONDS = float(sys.argv[1])
+client_program._BUSY_SECONDS = client_program._START_AGAIN_SECONDS = 0.05
+sys.exit(client_program.main(sys.argv[2:]))
 """
-"""A relay whose timeouts are short."""
+"""A relay whose timeouts are short. The first argument is its timeout for the start of a service."""
 
 
 class HastyRelay(Relayed):
-    """A client whose relay has short timeouts, and begins to reach a service. ``program``: starts one."""
+    """A client whose relay has short timeouts, and begins to reach a service.
 
-    def __init__(self, root: Path, program: Sequence[str] = as_typed()) -> None:
-        command = [sys.executable, "-c", HASTY, *program, "mcp", str(root), "--agent", "alice"]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.send(HELLO)
+    - ``program``: starts a service
+    - ``seconds``: timeout for the start of a service
+    - ``stdin``: the descriptor of the relay's standard input, default a pipe
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        program: Sequence[str] = as_typed(),
+        *,
+        seconds: float = 0.05,
+        stdin: int = subprocess.PIPE,
+    ) -> None:
+        timed = [sys.executable, "-c", HASTY, str(seconds)]
+        command = [*timed, *program, "mcp", str(root), "--agent", "alice"]
+        self.process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE)
+        if self.process.stdin is not None:
+            self.send(HELLO)
 
     def is_waiting(self) -> bool:
         """Return whether the relay still runs after several of its timeouts."""
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(0.6)
         return self.process.returncode is None
+
+    def has_given_up(self) -> bool:
+        """Return whether the relay ends with an error although its client runs."""
+        with self.process:
+            return self.process.wait(PATIENCE) == 1
 
     def is_served(self) -> bool:
         return "alice" in self.receive()["result"]["instructions"]
@@ -363,27 +383,128 @@ def test_a_relay_that_waits_ends_with_its_client(
         relay.close()
 
 
-def test_a_relay_of_a_service_that_does_not_answer_again_ends_with_its_client(root: Path) -> None:
+SWITCHING: Final = b"HTTP/1.1 101 \r\n\r\n"
+BUSY: Final = b"HTTP/1.1 503 \r\n\r\n4\r\nbusy\r\n0\r\n\r\n"
+
+
+@contextmanager
+def accepted(server: socket.socket) -> Iterator[tuple[socket.socket, BinaryIO]]:
+    """Accept a relay, and read the head of its request."""
+    connection, _ = server.accept()
+    with connection, connection.makefile("rb") as received:
+        connection.settimeout(PATIENCE)
+        until(lambda: received.readline() == b"\r\n")
+        yield connection, received
+
+
+@pytest.fixture
+def scripted() -> Iterator[socket.socket]:
+    """A server at the service's socket, which the test answers for."""
     allow_service()
     client_program.make_runtime_folder()
-    switching = b"HTTP/1.1 101 \r\n\r\n"
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(client_program.socket_path())
         server.listen()
-        relay = HastyRelay(root)
-        first, _ = server.accept()
-        with first:
-            first.sendall(switching + b'{"jsonrpc": "2.0", "id": 1, "result": {}}\n')
-            assert relay.receive()["id"] == 1
-            relay.send(INITIALIZED)
-            with first.makefile("rb") as received:
-                until(lambda: b"initialized" in received.readline())
-        second, _ = server.accept()
-        with second:
-            second.sendall(switching)
-            with second.makefile("rb") as received:
-                until(lambda: b"initialize" in received.readline())
+        server.settimeout(PATIENCE)
+        yield server
+
+
+def initialized(server: socket.socket, root: Path) -> HastyRelay:
+    """Return the relay of a client that is initialized. Its connection is closed."""
+    relay = HastyRelay(root)
+    with accepted(server) as (connection, received):
+        connection.sendall(SWITCHING + b'{"jsonrpc": "2.0", "id": 1, "result": {}}\n')
+        assert relay.receive()["id"] == 1
+        relay.send(INITIALIZED)
+        until(lambda: b"initialized" in received.readline())
+    return relay
+
+
+def test_a_relay_of_a_service_that_does_not_answer_again_ends_with_its_client(
+    root: Path, scripted: socket.socket
+) -> None:
+    relay = initialized(scripted, root)
+    with accepted(scripted) as (connection, received):
+        connection.sendall(SWITCHING)
+        until(lambda: b"initialize" in received.readline())
+        relay.close()
+
+
+@pytest.mark.parametrize("is_socket", [False, True])
+def test_a_relay_of_a_service_that_does_not_read_ends_with_its_client(
+    root: Path, scripted: socket.socket, is_socket: bool
+) -> None:
+    """A client with a socket may only close its sending side."""
+    ours, theirs = socket.socketpair()
+    with ours, ours.makefile("wb") as stdin, theirs:
+        relay = HastyRelay(root, stdin=theirs.fileno() if is_socket else subprocess.PIPE)
+        relay.process.stdin = relay.process.stdin or stdin
+        with accepted(scripted) as (connection, _):
+            connection.sendall(SWITCHING)
+            relay.send({"jsonrpc": "2.0", "method": "x" * 1_000_000})
+            if is_socket:
+                ours.shutdown(socket.SHUT_WR)
             relay.close()
+
+
+def test_a_relay_in_a_session_waits_for_a_busy_service(root: Path, scripted: socket.socket) -> None:
+    relay = initialized(scripted, root)
+    for _ in range(client_program._TRIES + 1):
+        with accepted(scripted) as (connection, _):
+            connection.sendall(BUSY)
+    with accepted(scripted) as (connection, received):
+        connection.sendall(SWITCHING)
+        until(lambda: b"initialize" in received.readline())
+        relay.close()
+
+
+def test_a_relay_without_a_session_gives_up_on_a_busy_service(
+    root: Path, scripted: socket.socket, capfd: pytest.CaptureFixture[str]
+) -> None:
+    relay = HastyRelay(root)
+    for _ in range(client_program._TRIES):
+        with accepted(scripted) as (connection, _):
+            connection.sendall(BUSY)
+    assert relay.has_given_up()
+    assert capfd.readouterr().err == "busy\n"
+
+
+def test_a_relay_whose_program_was_removed_goes_on_with_the_next_service(
+    root: Path, workspace: Workspace, service: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    with closing(HastyRelay(root, [str(tmp_path / "removed")], seconds=PATIENCE)) as relay:
+        assert relay.is_served()
+        relay.send(INITIALIZED)
+        service.kill()
+        service.wait()
+        assert relay.is_waiting()
+        with running_service():
+            assert relay.call(2, "collab_list")["result"]["structuredContent"]["success"] is True
+
+
+def test_a_relay_whose_program_was_removed_ends_with_its_client(root: Path, tmp_path: Path) -> None:
+    allow_service()
+    relay = HastyRelay(root, [str(tmp_path / "removed")], seconds=PATIENCE * 10)
+    assert relay.is_waiting()
+    relay.close()
+
+
+def test_a_relay_that_cannot_start_a_service_gives_up_with_the_reason(
+    root: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    allow_service()
+    removed = str(tmp_path / "removed")
+    assert HastyRelay(root, [removed]).has_given_up()
+    assert capfd.readouterr().err.endswith(f"No such file or directory: {removed!r}\n")
+
+
+def test_a_relay_does_not_take_another_process_for_a_service(root: Path, tmp_path: Path) -> None:
+    """A dead service leaves its process id in the lock, and the system reuses it."""
+    allow_service()
+    lock = Path(client_program.make_runtime_folder(), client_program.LOCK)
+    lock.write_text(f"{os.getpid()} 0 {client_program.VERSION}\n")
+    ends = [sys.executable, "-c", STARTER, str(tmp_path / "never")]
+    assert HastyRelay(root, ends).has_given_up()
 
 
 def test_a_relay_waits_for_the_end_of_the_service_before(root: Path, workspace: Workspace) -> None:
@@ -415,7 +536,8 @@ def test_a_relay_starts_a_service_again_that_waited_too_long_for_the_one_before(
     allow_service()
     starts = tmp_path / "starts"
     lock = Path(client_program.make_runtime_folder(), client_program.LOCK)
-    lock.write_text(f"{os.getpid()} 0 {client_program.VERSION}\n")
+    started = workspace.platform.process_start(os.getpid())
+    lock.write_text(f"{os.getpid()} {started:.0f} {client_program.VERSION}\n")
     relay = HastyRelay(root, [sys.executable, "-c", STARTER, str(starts), *as_typed()])
     assert relay.is_waiting()
     starts.touch()
@@ -451,6 +573,9 @@ def test_a_service_whose_program_was_removed_is_replaced(
         until(lambda: os.path.exists(client_program.socket_path()))
         assert b" 200 " in asked(client_program.request("GET", "/status", []))
         installed.unlink()
+        assert b"the program of this service was removed" in asked(
+            client_program.request("GET", "/status", [])
+        )
         with closing(HastyRelay(root)) as relay:
             assert relay.is_served()
         assert removed.wait(PATIENCE) == 0

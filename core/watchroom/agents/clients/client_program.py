@@ -44,8 +44,8 @@ SILENCE_SECONDS = 5.0
 """Seconds without a byte after which a service counts as stopped."""
 _CONNECT_SECONDS = 2.0
 _START_SECONDS = 10.0
-"""Timeout for the start of a service, in seconds. A relay waits longer if a service is starting or
-ending."""
+"""Timeout for the start of a service, in seconds. A relay waits longer if a service is starting or ending.
+It is also the interval between a relay's checks of its client while a service is silent."""
 _HOOK_START_SECONDS = 5.0
 """Timeout for the start of a service for a hook, in seconds. A hook can also work without a service."""
 _START_AGAIN_SECONDS = 2.0
@@ -71,14 +71,17 @@ _ABSENT = (errno.ENOENT, errno.ECONNREFUSED)
 """The errors of a socket without a server."""
 _RETRY_SECONDS = 0.02
 _BUSY_SECONDS = 1.0
-"""Seconds before a relay repeats a request to a service that could not serve it yet."""
+"""Seconds before a relay repeats a request to a service that could not serve it yet. They double each
+time."""
+_MAX_BUSY_SECONDS = 5.0
 _HOLDING = ("PreToolUse", "PermissionRequest", "BeforeTool")
 """The events whose hooks can hold a call, as clients name them."""
 _MAX_AGE = 86_400.0
 _SHELLS = (b"sh", b"bash", b"dash", b"zsh", b"ksh", b"ash", b"busybox")
 _MAX_SHELLS = 8
 _TRIES = 3
-"""Maximum number of services that a hook or a relay asks if they end before they answer."""
+"""Maximum number of consecutive requests to services that end before they answer. Before its client is
+initialized, a relay also counts answers with the status 503."""
 MAX_FOLDER = 100 - len("/service.sock")
 """Maximum bytes of the path of a runtime folder. The system's limit for a socket is about 107."""
 SAFE = "A-Za-z0-9._~/-"
@@ -147,12 +150,14 @@ def connect(
     """Return a connection to the service. If none is running, start it with ``program``.
 
     - ``seconds``: timeout
-    - ``on_silence``: called repeatedly while a service is starting or ending, which then has no timeout;
-      default: the timeout includes that
+    - ``on_silence``: called repeatedly. The timeout starts again while a service is starting or ending, and
+      a start that fails is repeated. Default: the timeout also covers that time, and such a failure is
+      raised at once
 
     Raise OSError.
     """
     until, next_start, has_tried = time.monotonic() + seconds, 0.0, False
+    failure: OSError | None = None
     while True:
         try:
             return open_connection()
@@ -161,18 +166,26 @@ def connect(
             if not is_absent and error.errno != errno.EAGAIN:
                 raise
             if time.monotonic() > until and (has_tried or not is_absent):
-                raise
+                raise failure or error from None
         is_waiting = on_silence is not None and is_service_alive()
         if is_absent and time.monotonic() >= next_start:
             make_runtime_folder()
-            start_service(program, seconds, on_silence)
+            try:
+                start_service(program, seconds, on_silence)
+                failure = None
+            except OSError as error:
+                if on_silence is None:
+                    raise
+                # An update may replace the program, or move it. Then another client starts the service.
+                failure = error
             next_start = time.monotonic() + _START_AGAIN_SECONDS
             has_tried = not is_waiting
         else:
             # Another process has just started a service, or too many clients connect at the same time.
             time.sleep(_RETRY_SECONDS)
-        if on_silence is not None and is_waiting:
+        if on_silence is not None:
             on_silence()
+        if is_waiting:
             until, has_tried = time.monotonic() + seconds, False
 
 
@@ -260,14 +273,17 @@ def service_process() -> tuple[int, float]:
 def is_service_alive() -> bool:
     """Return whether the process of `service_process` exists. Such a service may be starting or ending.
 
-    A process of this user that got its id later also counts.
+    On a system without /proc, a process of this user that got its id later also counts.
     """
-    pid, _ = service_process()
+    pid, started = service_process()
     try:
         os.kill(pid, 0)
     except OSError:
         return False
-    return pid > 0
+    try:
+        return pid > 0 and _read_stat(str(pid))[1] == started
+    except (OSError, ValueError, IndexError):
+        return True
 
 
 def request(
@@ -541,7 +557,7 @@ class Relay:
 
     If the service ends, unanswered requests get an error: they may have been carried out, and a repetition
     could run them twice. Then the relay continues with a new service. It waits for a service that is slow,
-    starting or ending for as long as the client runs, because clients do not start a relay again.
+    busy, starting or ending for as long as the client runs, because clients do not start a relay again.
     """
 
     def __init__(self, command: list[str], at: int) -> None:
@@ -582,9 +598,8 @@ class Relay:
         """Return a connection to a service that has received the first messages. Raise OSError, ValueError,
         `_RefusedError`, `_ClientEndedError`."""
         upgrade = "Connection: Upgrade\r\nUpgrade: mcp\r\n"
-        tries_left = _TRIES
+        tries_left, pause = _TRIES, _BUSY_SECONDS
         while True:
-            tries_left -= 1
             connection = connect(self._program, _START_SECONDS, self._check_client)
             # A service that has died closes the connection.
             stream = Stream(connection, _START_SECONDS, self._check_client)
@@ -593,16 +608,20 @@ class Relay:
                 status = read_head(stream)
                 if status == SWITCHING:
                     break
-                said = read_chunks(stream).decode(errors="replace").strip()
+                reason = read_chunks(stream).decode(errors="replace").strip()
             except ConnectionError:
                 # This service is ending.
+                tries_left -= 1
                 if not tries_left:
                     raise
-            else:
-                if status != _UNAVAILABLE or not tries_left:
-                    raise _RefusedError(said)
-                time.sleep(_BUSY_SECONDS)
+                connection.close()
+                continue
             connection.close()
+            tries_left = _TRIES if self._is_initialized else tries_left - 1
+            if status != _UNAVAILABLE or not tries_left:
+                raise _RefusedError(reason)
+            self._check_client(pause)
+            pause = min(2 * pause, _MAX_BUSY_SECONDS)
         self._from_service = Lines()
         self._pass_to_client(stream.rest)
         connection.setblocking(False)
@@ -610,11 +629,12 @@ class Relay:
         self._is_repeating = self._is_initialized
         return connection
 
-    def _check_client(self) -> None:
-        """Raise `_ClientEndedError` if the client has closed standard input."""
+    def _check_client(self, seconds: float = 0) -> None:
+        """Raise `_ClientEndedError` if the client has closed standard input, or closes it within
+        ``seconds``."""
         waiting = select.poll()
         waiting.register(0, _CLOSED)
-        if waiting.poll(0):
+        if waiting.poll(seconds * 1000):
             raise _ClientEndedError
 
     def _relay(self, connection: socket.socket) -> bool:
@@ -624,11 +644,11 @@ class Relay:
             # The client must wait while the service does not read, and while a new service is being
             # initialized.
             is_full = len(self._to_service) > _PIECE or self._is_repeating
-            waiting.register(0, 0 if is_full else select.POLLIN)
+            waiting.register(0, _CLOSED if is_full else select.POLLIN)
             wanted = select.POLLIN | (select.POLLOUT if self._to_service else 0)
             waiting.register(connection, wanted)
             ready = dict(waiting.poll())
-            if self._is_repeating and ready.get(0, 0):
+            if is_full and ready.get(0, 0):
                 return False
             try:
                 happened = ready.get(connection.fileno(), 0)
@@ -643,7 +663,7 @@ class Relay:
                 continue
             except ConnectionError:
                 return True
-            if ready.get(0, 0) & ~select.POLLOUT and not is_full:
+            if ready.get(0, 0):
                 piece = os.read(0, _PIECE)
                 if not piece:
                     return False

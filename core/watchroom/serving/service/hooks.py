@@ -31,7 +31,7 @@ idle."""
 async def answer_hook(served: ServedWorkspace, request: ServiceRequest, connection: Connection) -> None:
     """Answer ``request``, a hook of a client. If the hook ends before its answer, withdraw its question.
 
-    Raise `BadRequest`, ConnectionError, `WatchroomError`.
+    Raise `BadRequest`, OSError, `WatchroomError`.
     """
     client = request.get("client", DEFAULT_CLIENT)
     if client not in HOOKED_CLIENTS:
@@ -106,7 +106,7 @@ def _parse_event(body: bytes) -> Event:
 
 async def _find_attendant(served: ServedWorkspace, request: ServiceRequest, event: Event) -> Attendant | None:
     """Return the attendant of the client that runs the hook. None if no answer is needed. Raise `BadRequest`
-    if the service cannot identify the client."""
+    if the service cannot identify the client, `UnknownAgent`, OSError."""
     client, agents = request.get("client", DEFAULT_CLIENT), request.all("agent")
     if len(agents) > MAX_AGENTS:
         raise BadRequest(409, "too many agents")

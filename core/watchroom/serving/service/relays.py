@@ -21,7 +21,7 @@ _MAX_PORT = 65_535
 async def serve_relay(served: ServedWorkspace, request: ServiceRequest, connection: Connection) -> None:
     """Serve the client whose relay sent ``request``, until the relay closes the connection.
 
-    Raise `BadRequest`, `UnknownAgent`, ConnectionError.
+    Raise `BadRequest`, OSError, `WatchroomError`.
     """
     agents, client = request.all("agent"), request.get("client")
     is_known = client in HOOKED_CLIENTS

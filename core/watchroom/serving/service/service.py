@@ -178,9 +178,11 @@ class Service:
         if len(self._connections) > MAX_CONNECTIONS:
             raise BadRequest(503, f"more than {MAX_CONNECTIONS} connections")
         request = await connection.read_request()
-        if _is_newer(request, self._version) or _was_removed():
+        was_removed = _was_removed()
+        if was_removed or _is_newer(request, self._version):
             self.stop()
-            raise BadRequest(503, f"this service has version {self._version}")
+            state = "the program of this service was removed"
+            raise BadRequest(503, state if was_removed else f"this service has version {self._version}")
         match request.method, request.path:
             case "GET", "/status":
                 await connection.answer(json.dumps(await self._status()))

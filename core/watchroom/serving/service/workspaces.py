@@ -100,7 +100,7 @@ class ServedWorkspace:
           another client has started it
         - ``is_strict``: see `Attendant`
 
-        None if the client is unknown, has ended, or exceeds the limit. Raise `UnknownAgent`.
+        None if the client is unknown, has ended, or exceeds the limit. Raise `UnknownAgent`, OSError.
         """
         platform = self.workspace.platform
         async with self._attending:
