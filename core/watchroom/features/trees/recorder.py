@@ -273,8 +273,10 @@ class TreeRecorder:
         has_moved = has_begun or (known is not None and state.head != known.head)
         moves = _describe_moves(self.git, self._log.read(state.head)) if state != known else _Moves()
         moves = moves if has_moved else moves._replace(is_by_git=False)
-        # The watcher may not have noticed them yet, and they equal the index now.
-        self._suspects |= {name for name in moves.committed if self._fits(name)}
+        if has_moved:
+            # The watcher may not have noticed all files yet, and the next comparison does not see this move.
+            self._suspects |= self.list_recorded()
+            self._suspects |= {name for name in moves.committed if self._fits(name)}
         names = sorted(name for name in self._suspects if name not in leased)
         if known is None or (state.head, state.branch) != (known.head, known.branch):
             rows += self._record_tree(state)
