@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -403,8 +404,10 @@ async def test_the_question_of_a_client_that_dies_is_withdrawn(workspace: Worksp
     running = run.start()
     asked = await run.asked()
     for process in psutil.Process().children(recursive=True):
-        if str(SCRIPTED) in process.cmdline():
-            process.kill()
+        # A child of an earlier test may be ending.
+        with suppress(psutil.NoSuchProcess):
+            if str(SCRIPTED) in process.cmdline():
+                process.kill()
     await asyncio.wait({running}, timeout=PATIENCE)
     ended = workspace.requests.ended(asked.path)
     assert ended is not None
