@@ -92,14 +92,39 @@ async def test_the_screens_show_it_beside_the_agent(unproven: Workspace) -> None
         await user.sees("accepted by human:")
 
 
-@pytest.mark.parametrize("later", [1, 2500])
-async def test_it_is_accepted_with_two_keys_typed_at_once(unproven: Workspace, later: int) -> None:
-    unproven.journal.append([Note("bob", "read", "collab", f"{number}.md") for number in range(later)])
+def notes(workspace: Workspace, count: int) -> None:
+    workspace.journal.append([Note("bob", "read", "collab", f"{number}.md") for number in range(count)])
+
+
+@pytest.mark.parametrize("later", [1, 2500, 40_000])
+async def test_it_is_accepted_with_two_keys_typed_at_once(
+    unproven: Workspace, monkeypatch: pytest.MonkeyPatch, later: int
+) -> None:
+    # As on a machine that takes longer for the rows than other loads may take.
+    monkeypatch.setattr("watchroom_tui.services.key_queue._LOAD_SECONDS", 0)
+    notes(unproven, later)
     async with dashboard(unproven) as user:
         await user.until(lambda: user.app.progress == 1.0 and user.app.needs, "the need")
         await user.press_at_once("exclamation_mark", "S")
         await user.is_asked("alice: says that it is done")
         assert user.app.current_mode == "activity"
+
+
+async def test_keys_typed_ahead_of_a_row_that_takes_too_long_are_dropped(
+    unproven: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("watchroom_tui.services.key_queue._ARRIVAL_SECONDS", 0)
+    notes(unproven, 40_000)
+    async with dashboard(unproven) as user:
+        await user.until(lambda: user.app.progress == 1.0 and user.app.needs, "the need")
+        await user.press_at_once("exclamation_mark", "S", "2")
+        await user.is_told("Type them again when it is shown.")
+        assert user.app.current_mode == "activity"
+        screen = user.app.base_screen
+        assert screen is not None
+        await user.until(lambda: not screen.is_arriving, "the row of the need")
+        await user.press("S")
+        await user.is_asked("alice: says that it is done")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -35,6 +35,8 @@ from watchroom_tui.widgets.text_pane import TextPane
 
 PATIENCE = 30.0
 ROUNDS = 4
+POLL_SECONDS = 0.005
+"""Seconds between checks of the queue of keys."""
 SELDOM = 0.2
 """Seconds after which the screen is read although nothing was drawn."""
 CHARACTERS = {"slash": "/", "exclamation_mark": "!", "question_mark": "?"}
@@ -85,6 +87,8 @@ class User:
         # The apps with a single widget have no queue.
         queue: KeyQueue | None = getattr(self.app, "key_queue", None)
         while queue is not None and queue.is_busy:
+            # Without a pause, this loop would hardly let threads run that read the journal.
+            await asyncio.sleep(POLL_SECONDS)
             await self.pilot._wait_for_screen()
 
     async def chooses(self, action: str) -> None:

@@ -117,6 +117,11 @@ class BaseScreen(WorkerScreen[None]):
         needs = self.dashboard.needs
         return next((need for need in needs if need.kind in kinds and need.agent == agent), None)
 
+    @property
+    def is_arriving(self) -> bool:
+        """Whether the cursor moves to its target as soon as the target is loaded."""
+        return False
+
     def go_to(self, target: Target) -> None:
         """Move the cursor to ``target``, if this screen can."""
         if isinstance(target, RowTarget):

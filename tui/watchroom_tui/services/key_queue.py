@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
@@ -20,10 +21,12 @@ from watchroom_tui.services.type_ahead import INTERRUPT, TypeAhead
 _PASSES: Final = 5
 """How often to wait for messages on their way to the app: for the key, for the focus of a new screen, and for
 the panes, each of which may update another pane."""
-_PASS_SECONDS: Final = 0.5
-"""Timeout for a pass."""
+_PASS_SECONDS: Final = 10.0
+"""Timeout for a pass. Only a widget that handles no messages reaches it."""
 _LOAD_SECONDS: Final = 1.0
 """Timeout for the workers that a key started."""
+_ARRIVAL_SECONDS: Final = 10.0
+"""Timeout for a cursor that moves to an item that is not loaded yet."""
 _POLL_SECONDS: Final = 0.005
 """Seconds between checks of removed widgets and of workers."""
 
@@ -55,12 +58,23 @@ class KeyQueue:
     """Passes each key or paste to ``app`` when the one before has had its effect, so that keys typed in one
     burst act as if they were typed slowly.
 
-    ``type_ahead``: gets the keys of a dialog that is about to open.
+    - ``type_ahead``: gets the keys of a dialog that is about to open.
+    - ``is_arriving``: callback that returns whether the cursor of the front screen moves to an item that is
+      not loaded yet. Until it is loaded, the next key would act on another item.
+    - ``on_dropped``: called after the queued keys were dropped, because the item was not loaded in time.
     """
 
-    def __init__(self, app: App[None], type_ahead: TypeAhead) -> None:
+    def __init__(
+        self,
+        app: App[None],
+        type_ahead: TypeAhead,
+        is_arriving: Callable[[], bool],
+        on_dropped: Callable[[], None],
+    ) -> None:
         self._app = app
         self._type_ahead = type_ahead
+        self._is_arriving = is_arriving
+        self._on_dropped = on_dropped
         self._waiting: deque[events.Key | events.Paste] = deque()
         self._next: events.Key | events.Paste | None = None
         self._is_busy = False
@@ -92,9 +106,13 @@ class KeyQueue:
     async def _finish(self, event: events.Key | events.Paste, target: Widget, front: Widget) -> None:
         try:
             await self._pass_through(target)
-            until = asyncio.get_running_loop().time() + _LOAD_SECONDS
+            began = asyncio.get_running_loop().time()
             while not isinstance(target, Input | TextArea) and self._is_loading(event, front):
-                if asyncio.get_running_loop().time() > until:
+                waited = asyncio.get_running_loop().time() - began
+                if waited > _ARRIVAL_SECONDS:
+                    self._drop()
+                    return
+                if waited > _LOAD_SECONDS and not self._is_arriving():
                     return
                 await asyncio.sleep(_POLL_SECONDS)
                 if not self._is_loading(event, front):
@@ -117,13 +135,14 @@ class KeyQueue:
             targets = [self._app.focused or front, *front.query(".pane")]
 
     def _is_loading(self, event: events.Key | events.Paste, front: Widget) -> bool:
-        """Return whether workers that ``event`` started are running. False if the next key is the same: who
-        holds a key down reads nothing in between. ``front``: the front screen before the key."""
+        """Return whether the cursor is arriving, or workers that ``event`` started are running. False if the
+        next key is the same: who holds a key down reads nothing in between. ``front``: the front screen
+        before the key."""
         following = self._waiting[0] if self._waiting else None
         if isinstance(event, events.Key) and isinstance(following, events.Key) and following.key == event.key:
             return False
-        return not self._type_ahead.is_holding and any(
-            self._is_awaited(each, front) for each in self._app.workers
+        return not self._type_ahead.is_holding and (
+            self._is_arriving() or any(self._is_awaited(each, front) for each in self._app.workers)
         )
 
     def _is_awaited(self, worker: Worker[object], front: Widget) -> bool:
@@ -139,6 +158,11 @@ class KeyQueue:
         """Pass the queued keys to the dialog that is about to open. It may drop them."""
         while self._waiting and self._type_ahead.is_holding:
             self._type_ahead.take(self._waiting.popleft())
+
+    def _drop(self) -> None:
+        if self._waiting:
+            self._waiting.clear()
+            self._on_dropped()
 
     def _hand_over(self) -> None:
         self._give_to_dialog()

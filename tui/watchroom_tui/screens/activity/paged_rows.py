@@ -111,6 +111,11 @@ class PagedRowList(RowList):
         if self._wanted:
             self.move_to(self._wanted)
 
+    @property
+    def is_seeking(self) -> bool:
+        """Whether the row to which the cursor moves is not loaded yet."""
+        return bool(self._wanted)
+
     def move_to(self, key: Hashable) -> bool:
         """Move the cursor to the row ``key``, once it is loaded. Return False if it is not loaded yet."""
         if super().move_to(key):

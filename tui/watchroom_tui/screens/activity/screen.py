@@ -37,6 +37,10 @@ class ActivityScreen(BaseScreen):
     def show_model(self, model: Model) -> None:
         self.query_one("#rows", PagedRowList).show_newest(model.newest if self._with_steps else model.recent)
 
+    @property
+    def is_arriving(self) -> bool:
+        return self.query_one("#rows", PagedRowList).is_seeking
+
     def go_to_row(self, row: Row) -> None:
         self.query_one("#rows", PagedRowList).move_to(row.seq)
 

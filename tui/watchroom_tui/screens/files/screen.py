@@ -175,6 +175,15 @@ class FilesScreen(BaseScreen):
             self._wanted_tree = target.id
             self._seek_change()
 
+    @property
+    def is_arriving(self) -> bool:
+        groups = {"changes"} if self._wanted_change or self._wanted_tree else set()
+        if self._wanted_seq is not None or self._wanted_version is not None:
+            groups.add("versions")
+        return any(
+            each.node is self and each.group in groups and not each.is_finished for each in self.workers
+        )
+
     def go_to_row(self, row: Row) -> None:
         """Go to the file of ``row``, and to the row on the timeline of the file."""
         model = self.dashboard.model
