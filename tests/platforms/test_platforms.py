@@ -294,6 +294,18 @@ def test_a_symlink_is_removed_and_a_folder_is_not(folder: Folder) -> None:
     assert sorted(os.listdir(folder.root)) == ["b", "scratch"]
 
 
+def test_a_closed_folder_is_not_mistaken_for_one_that_was_opened_later(
+    folder: Folder, platform: Platform, tmp_path: Path
+) -> None:
+    folder.close()
+    with closing(Folder(str(tmp_path / "other"), str(tmp_path / "other/scratch"), platform)) as other:
+        other.write(("a.md",), b"other")
+        for use in (folder.read, folder.stamp, folder.remove):
+            with pytest.raises(OSError, match="Bad file descriptor"):
+                use(("a.md",))
+        assert other.read(("a.md",)) == b"other"
+
+
 def test_a_clone_has_the_whole_content_or_none(tmp_path: Path) -> None:
     source, target = tmp_path / "source", tmp_path / "target"
     source.write_bytes(b"content" * 10_000)

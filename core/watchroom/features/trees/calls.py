@@ -270,6 +270,8 @@ class TreeCalls:
 
     def _is_made(self, write: _OpenWrite) -> bool:
         """Return whether the file is as ``write`` makes it, and differs from the text at the check."""
+        if write.file.tree.was_replaced():
+            return False
         content = write.file.tree.content(write.file.name)
         found = content.text if content is not None and content.data is None else None
         if write.removes and content is None:

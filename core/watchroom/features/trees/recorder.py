@@ -435,7 +435,8 @@ class TreeRecorder:
         *,
         removes: bool,
     ) -> list[Row]:
-        """Record that the tool of an agent has written the file ``name``. Return the rows.
+        """Record that the tool of an agent has written the file ``name``. Return the rows, none if
+        the tree is gone.
 
         - ``call``, ``detail``: the call and detail of the version.
         - ``expected``: the text that the tool writes, None for a deletion or if unknown.
@@ -448,6 +449,8 @@ class TreeRecorder:
         deletion, by one of these commands or by an unknown program.
         """
         with self._lock, self.exclusive():
+            if self.was_replaced():
+                return []
             (head,) = self.heads([name])
             content = self.content(name)
             # A command that starts later has not made this content.
