@@ -12,9 +12,11 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Final
 
 import pytest
-from platforms.unanswered import fail_ps, no_free_descriptors
+from platforms.unanswered import NO_PROC, fail_ps, no_free_descriptors
+from watchroom.agents.clients.acp_runner import namespace_command
 from watchroom.errors import JournalError
 from watchroom.kernel.journal import SqliteJournal
 from watchroom.model import Note
@@ -194,6 +196,25 @@ def test_a_process_counts_as_running_while_ps_fails(
     child.kill()
     child.wait()
     assert not platform.is_running(child.pid, began)
+
+
+HIDDEN: Final = """
+import sys
+from watchroom.platform.linux import LinuxPlatform
+platform, (running, ended) = LinuxPlatform(), map(int, sys.argv[1:])
+print(*((platform.find_start(pid), platform.is_running(pid, 1.0)) for pid in (running, ended)))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a /proc that hides processes")
+def test_a_process_that_proc_hides_counts_as_running(child: subprocess.Popen[bytes]) -> None:
+    if not namespace_command():
+        pytest.skip("bubblewrap, which takes /proc away, does not work here")
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    command = [*NO_PROC, sys.executable, "-c", HIDDEN, str(child.pid), str(ended.pid)]
+    said = subprocess.check_output(command, text=True)
+    assert said == "(None, True) (0.0, False)\n"
 
 
 @pytest.mark.parametrize("pid", [-1, 0, 1 << 31, 10**400])
