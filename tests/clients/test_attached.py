@@ -28,6 +28,7 @@ from clients.attached import (
     wait_for,
 )
 from people.conftest import close
+from platforms.unanswered import NO_PROC
 from watchroom import Workspace
 from watchroom.agents.clients.acp_runner import namespace_command
 from watchroom.agents.clients.client_traces import find_process
@@ -568,15 +569,30 @@ def test_two_agents_of_one_client_are_told_apart(root: Path, workspace: Workspac
         assert all(workspace.sessions.state(each, SESSION).status == "running" for each in ("alice", "bob"))
 
 
-def test_a_hook_without_proc_is_of_its_own_client(root: Path, workspace: Workspace, tmp_path: Path) -> None:
+def test_a_hook_without_proc_is_of_its_own_client(root: Path, workspace: Workspace) -> None:
     if not namespace_command():
         pytest.skip("bubblewrap, which takes /proc away, does not work here")
-    no_proc = ["bwrap", "--dev-bind", "/", "/", "--tmpfs", "/proc", "--"]
     with attendant(root):
-        AttachedClient(root, within=no_proc).hook("UserPromptSubmit", prompt="Go")
+        AttachedClient(root, within=NO_PROC).hook("UserPromptSubmit", prompt="Go")
     process = find_process(workspace, PATH)
     assert process is not None
     assert process.pid == os.getpid()
+
+
+def test_a_hook_without_proc_and_without_a_service_lets_no_question_through(
+    root: Path, workspace: Workspace
+) -> None:
+    """It cannot see whether its client still runs."""
+    if not namespace_command():
+        pytest.skip("bubblewrap, which takes /proc away, does not work here")
+    config = Path(workspace.root, CONTROL, CONFIG_PATH)
+    config.write_text(config.read_text() + '\n[[policy.rules]]\ntool = ["Bash"]\nverdict = "ask"\n')
+    workspace.scan()
+    hook = AttachedClient(root, within=NO_PROC).begin("PreToolUse", **CALL)
+    out, _ = hook.communicate(timeout=PATIENCE)
+    assert (hook.returncode, out) == (2, "")
+    assert wait_for(workspace, lambda row: row.tool == WITHDRAW).path == f"{PATH}/toolu_1"
+    assert workspace.sessions.state("alice", SESSION).status == "running"
 
 
 def test_a_transcript_that_is_a_pipe_holds_no_call(client: AttachedClient, tmp_path: Path) -> None:

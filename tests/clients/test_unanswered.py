@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import shutil
+import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
-from clients.attached import SESSION, told
-from clients.test_waiting import until
+from clients.attached import PATIENCE, SESSION, told
+from clients.test_waiting import ASKING, CALL, add_rules, approve, permission, requests, until
 from platforms.unanswered import fail_ps, no_free_descriptors
 from watchroom import Agent, Workspace
-from watchroom.agents.clients import attendant
+from watchroom.agents.clients import attendant, client_program
 from watchroom.agents.clients.agent_claims import AgentClaims, WorkingClient, find_working
 from watchroom.agents.clients.events import ClientInfo, PromptSubmitted, SessionEnded
 from watchroom.agents.clients.processes import ClientProcess
@@ -23,6 +28,22 @@ from watchroom.kernel.call_context import CallContext
 from watchroom.model import CANCEL
 from watchroom.platform import Platform
 from watchroom.platform.linux import LinuxPlatform
+from watchroom.serving.service import hooks
+from watchroom.serving.service.hooks import answer_hook
+from watchroom.serving.service.http import Connection, Peer
+from watchroom.serving.service.workspaces import ServedWorkspace
+
+POSIX: Final = """
+import os, sys
+found = os.uname()
+os.uname = lambda: os.uname_result(("POSIX", *found[1:]))
+os.defpath = sys.argv.pop(1)
+from watchroom_cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+"""The commands on a system that is not Linux. The first argument is the folder of its programs."""
+ONLY_LISTS: Final = f'[ "$1" = -axww ] || exit 2\nexec {shutil.which("ps")} "$@"'
+"""A program ps(1) that lists all processes, and says nothing about a single one."""
 
 
 @pytest.fixture
@@ -48,6 +69,24 @@ def process_of(client: subprocess.Popen[bytes], platform: Platform) -> ClientPro
     return ClientProcess(client.pid, platform.process_start(client.pid), platform)
 
 
+async def ask_service(served: ServedWorkspace, pid: int, event: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what the service lets the hook with the process ``pid`` print about ``event``."""
+    ours, theirs = socket.socketpair()
+    connection = Connection(*await asyncio.open_connection(sock=ours))
+    with theirs:
+        fields = [("agent", "alice"), ("client", "claude"), ("age", "0")]
+        theirs.sendall(client_program.request("POST", "/hook", fields, json.dumps(event).encode()))
+        request = (await connection.read_request())._replace(peer=Peer(pid, os.getuid()))
+        try:
+            await answer_hook(served, request, connection)
+        finally:
+            await connection.close()
+        stream = client_program.Stream(theirs, PATIENCE)
+        assert client_program.read_head(stream) == 200
+        said: Mapping[str, Any] = json.loads(client_program.read_chunks(stream))
+    return said
+
+
 async def test_a_session_goes_on_until_its_client_has_ended_for_certain(
     workspace: Workspace, client: subprocess.Popen[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,6 +107,78 @@ async def test_a_session_goes_on_until_its_client_has_ended_for_certain(
         assert workspace.sessions.state("alice", SESSION).status == "cancelled"
     finally:
         await served.close()
+
+
+async def test_a_question_waits_while_the_ancestors_of_its_hook_are_unknown(
+    workspace: Workspace, client: subprocess.Popen[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hooks, "BEAT_SECONDS", 0.01)
+    add_rules(workspace, ASKING)
+    served = ServedWorkspace(workspace)
+    try:
+        asking = asyncio.ensure_future(ask_service(served, client.pid, told("PreToolUse", **CALL)))
+        await until(lambda: requests(workspace))
+        with monkeypatch.context() as patch:
+            runs = fail_ps(tmp_path, patch)
+            await until(lambda: asking.done() or len(runs.read_text()) > 4)
+            assert not asking.done()
+            with pytest.raises(OSError, match="ps: 2"):
+                await ask_service(served, client.pid, told("PreToolUse", **CALL))
+            approve(workspace, "")
+            said = await asyncio.wait_for(asking, PATIENCE)
+        assert said["hookSpecificOutput"]["permissionDecision"] == "allow"
+    finally:
+        await served.close()
+
+
+async def test_a_client_gets_an_agent_once_its_ancestors_are_known(
+    workspace: Workspace, client: subprocess.Popen[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace.register([Agent("bob")])
+    process = process_of(client, workspace.platform)
+    served = attendant.Attendant(workspace, ["alice", "bob"], "claude", process)
+    served.begin()
+    try:
+        with monkeypatch.context() as patch, workspace.messages.hand_over() as handover:
+            fail_ps(tmp_path, patch)
+            call = await served.answer(told("PreToolUse", **CALL), handover)
+            prompt = await served.answer(told("UserPromptSubmit", prompt="Go"), handover)
+        assert permission(call) == "deny"
+        assert prompt is not None
+        assert (prompt.said or {})["decision"] == "block"
+        with workspace.messages.hand_over() as handover:
+            await served.answer(told("UserPromptSubmit", prompt="Go"), handover)
+            assert permission(await served.answer(told("PreToolUse", **CALL), handover)) == ""
+        assert workspace.sessions.state("alice", SESSION).status == "running"
+    finally:
+        await served.close()
+
+
+@pytest.mark.parametrize("program", ["exit 2", ONLY_LISTS], ids=["no list", "no single process"])
+@pytest.mark.parametrize("event", ["PreToolUse", "UserPromptSubmit"])
+def test_a_hook_whose_client_is_unknown_lets_nothing_through(
+    root: Path,
+    workspace: Workspace,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    program: str,
+    event: str,
+) -> None:
+    """Without a service, the hook itself looks for its client."""
+    info = ClientInfo("claude", pid=os.getpid(), started=workspace.platform.process_start(os.getpid()))
+    ClientSession(workspace, "alice", SESSION, info).record(PromptSubmitted("Go"))
+    last = workspace.journal.last_seq()
+    fail_ps(tmp_path, monkeypatch, program)
+    command = [sys.executable, "-c", POSIX, str(tmp_path), "hook", str(root), "--agent", "alice"]
+    given = json.dumps(told(event, prompt="Go", **CALL))
+    ended = subprocess.run(command, input=given, capture_output=True, text=True, timeout=PATIENCE, check=True)
+    said = json.loads(ended.stdout)
+    refused = (
+        said["hookSpecificOutput"]["permissionDecisionReason"] if "reason" not in said else said["reason"]
+    )
+    assert refused.startswith("Watchroom cannot be reached")
+    assert workspace.sessions.state("alice", SESSION).status == "running"
+    assert [row.tool for row in workspace.journal.rows(last)] == []
 
 
 def test_a_stop_is_not_proven(

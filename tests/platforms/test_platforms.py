@@ -12,9 +12,11 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Final
 
 import pytest
-from platforms.unanswered import fail_ps, no_free_descriptors
+from platforms.unanswered import NO_PROC, fail_ps, no_free_descriptors
+from watchroom.agents.clients.acp_runner import namespace_command
 from watchroom.errors import JournalError
 from watchroom.kernel.journal import SqliteJournal
 from watchroom.model import Note
@@ -196,6 +198,25 @@ def test_a_process_counts_as_running_while_ps_fails(
     assert not platform.is_running(child.pid, began)
 
 
+HIDDEN: Final = """
+import sys
+from watchroom.platform.linux import LinuxPlatform
+platform, (running, ended) = LinuxPlatform(), map(int, sys.argv[1:])
+print(*((platform.find_start(pid), platform.is_running(pid, 1.0)) for pid in (running, ended)))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a /proc that hides processes")
+def test_a_process_that_proc_hides_counts_as_running(child: subprocess.Popen[bytes]) -> None:
+    if not namespace_command():
+        pytest.skip("bubblewrap, which takes /proc away, does not work here")
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    command = [*NO_PROC, sys.executable, "-c", HIDDEN, str(child.pid), str(ended.pid)]
+    said = subprocess.check_output(command, text=True)
+    assert said == "(None, True) (0.0, False)\n"
+
+
 @pytest.mark.parametrize("pid", [-1, 0, 1 << 31, 10**400])
 def test_an_impossible_process_id_is_not_running(platform: Platform, pid: int) -> None:
     assert platform.find_start(pid) == 0
@@ -292,6 +313,18 @@ def test_a_symlink_is_removed_and_a_folder_is_not(folder: Folder) -> None:
     with pytest.raises(IsADirectoryError):
         folder.remove(("b",), look=seen.append)
     assert sorted(os.listdir(folder.root)) == ["b", "scratch"]
+
+
+def test_a_closed_folder_is_not_mistaken_for_one_that_was_opened_later(
+    folder: Folder, platform: Platform, tmp_path: Path
+) -> None:
+    folder.close()
+    with closing(Folder(str(tmp_path / "other"), str(tmp_path / "other/scratch"), platform)) as other:
+        other.write(("a.md",), b"other")
+        for use in (folder.read, folder.stamp, folder.remove):
+            with pytest.raises(OSError, match="Bad file descriptor"):
+                use(("a.md",))
+        assert other.read(("a.md",)) == b"other"
 
 
 def test_a_clone_has_the_whole_content_or_none(tmp_path: Path) -> None:

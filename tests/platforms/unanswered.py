@@ -7,8 +7,12 @@ import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import pytest
+
+NO_PROC: Final = ("bwrap", "--dev-bind", "/", "/", "--tmpfs", "/proc", "--")
+"""The words before a command that runs without /proc."""
 
 
 @contextmanager

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from trees.git_repo import git
 from trees.git_repository import Repository
-from trees.tree_client import ScriptedClient
+from trees.tree_client import Refused, ScriptedClient
 from watchroom import Row, Workspace
-from watchroom.features.trees.recorder import TreeRecorder
+from watchroom.features.trees.recorder import TreeRecorder, Window
 from watchroom.features.trees.rows import REPO, TREE, grade_of
 
 
@@ -121,6 +121,88 @@ def test_a_worktree_whose_place_is_used_again_is_another_tree(
         ids.append(tree_at(kept, folder).id)
         repository.git("worktree", "remove", "--force", str(folder))
     assert len(set(ids)) == 2
+
+
+@pytest.fixture
+def linked(kept: Workspace, repository: Repository, tmp_path: Path) -> Path:
+    """The folder of a linked tree."""
+    folder = tmp_path / "linked"
+    repository.git("worktree", "add", "--quiet", "--detach", str(folder))
+    kept.trees.refresh_all()
+    return folder
+
+
+def replace_tree(repository: Repository, folder: Path, text: str, *, has_same_folder: bool = False) -> None:
+    """Remove the tree in ``folder`` by hand, add another one there, and write ``text`` into its a.txt.
+    ``has_same_folder``: only empty the folder."""
+    if has_same_folder:
+        git(folder, "rm", "-r", "--force", "--quiet", ".")
+        (folder / ".git").unlink()
+    else:
+        shutil.rmtree(folder)
+    repository.git("worktree", "prune")
+    repository.git("worktree", "add", "--quiet", "--detach", str(folder))
+    (folder / "a.txt").write_text(text)
+
+
+@pytest.mark.parametrize("is_reported", [True, False])
+def test_a_write_that_began_in_a_replaced_tree_is_in_no_tree(
+    kept: Workspace, repository: Repository, linked: Path, is_reported: bool
+) -> None:
+    alice, old = ScriptedClient(kept, "alice", linked), tree_at(kept, linked)
+    call, given = alice.begin_write("a.txt", "by alice\n")
+    replace_tree(repository, linked, "by alice\n")
+    assert tree_at(kept, linked).id != old.id
+    if is_reported:
+        alice.report("Write", call, given, {"type": "update", "content": "by alice\n", "originalFile": ""})
+    alice.stop()
+    assert authors(kept, linked, "a.txt") == [("system", "git"), ("outside", "external")]
+    assert kept.journal.history(REPO, old.path("a.txt")) == []
+    assert kept.journal.refused(REPO, old.path("a.txt")) == []
+    assert alice.told == []
+
+
+@pytest.mark.parametrize("has_same_folder", [False, True])
+def test_nothing_that_agents_saw_or_lease_in_a_replaced_tree_counts_in_the_next_one(
+    kept: Workspace, repository: Repository, linked: Path, has_same_folder: bool
+) -> None:
+    alice, bob = (ScriptedClient(kept, each, linked) for each in ("alice", "bob"))
+    alice.edit("a.txt", "one", "ONE")
+    alice.begin_edit("a.txt", "two", "TWO")
+    replace_tree(repository, linked, "one\nby hand\n", has_same_folder=has_same_folder)
+    assert bob.edit("a.txt", "by hand", "by bob")
+    assert authors(kept, linked, "a.txt")[1:] == [("outside", "external"), ("bob", "tool")]
+    with pytest.raises(Refused, match="have not read"):
+        alice.write("a.txt", "by alice\n")
+    (linked / "b.txt").write_text("by hand\n")
+    assert authors(kept, linked, "b.txt") == [("system", "git"), ("outside", "external")]
+
+
+def test_a_command_that_ended_while_git_worked_in_a_replaced_tree_is_over(
+    kept: Workspace, repository: Repository, linked: Path
+) -> None:
+    alice = ScriptedClient(kept, "alice", linked)
+    call, given = alice.begin_bash("make a.txt")
+    locked = Path(git(linked, "rev-parse", "--absolute-git-dir"), "index.lock")
+    locked.touch()
+    with locked.open("rb"):
+        alice.end_bash(call, given)
+        assert kept.trees.is_uncompared(Window("alice", call))
+    replace_tree(repository, linked, "by hand\n")
+    assert authors(kept, linked, "a.txt") == [("system", "git"), ("outside", "external")]
+    assert not kept.trees.is_uncompared(Window("alice", call))
+
+
+def test_a_tree_whose_folder_was_replaced_by_a_copy_is_read_from_the_copy(
+    kept: Workspace, linked: Path, tmp_path: Path
+) -> None:
+    tree, first = tree_at(kept, linked).id, tmp_path / "first"
+    linked.rename(first)
+    shutil.copytree(first, linked)
+    for folder, text in ((first, "in the first folder\n"), (linked, "in the copy\n")):
+        (folder / "a.txt").write_text(text)
+    assert kept.journal.content(rows_in(kept, linked, "a.txt")[-1].seq) == "in the copy\n"
+    assert tree_at(kept, linked).id == tree
 
 
 def test_texts_stay_after_git_has_forgotten_them(kept: Workspace, repository: Repository) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from trees.git_repository import Repository
 from trees.tree_client import ScriptedClient
 from watchroom import Row, Workspace
 from watchroom.features.trees.rows import REPO, grade_of
+from watchroom.kernel.rules.file_versions import is_executable
 
 
 def rows_of(workspace: Workspace, name: str) -> list[Row]:
@@ -18,6 +20,26 @@ def rows_of(workspace: Workspace, name: str) -> list[Row]:
 
 def authors(workspace: Workspace, name: str) -> list[tuple[str, str]]:
     return [(row.actor, grade_of(row)) for row in rows_of(workspace, name)]
+
+
+def versions(workspace: Workspace, name: str) -> list[tuple[str, str, str | None]]:
+    return [
+        (row.actor, grade_of(row), workspace.journal.content(row.seq)) for row in rows_of(workspace, name)
+    ]
+
+
+def conflicts(workspace: Workspace, name: str) -> list[tuple[str | None, str | None]]:
+    """The conflicts about a file: the code and the text of each."""
+    (tree,) = workspace.trees.all()
+    found = workspace.journal.refused(REPO, tree.path(name))
+    return [(row.error, workspace.journal.content(row.seq)) for row in found]
+
+
+def report_write(client: ScriptedClient, call: str, path: Path, text: str, original: str | None) -> None:
+    """Report a whole text as written, although the file is gone."""
+    path.unlink(missing_ok=True)
+    response = {"type": "update" if original else "create", "content": text, "originalFile": original}
+    client.report("Write", call, {"file_path": str(path), "content": text}, response)
 
 
 def test_a_file_that_an_agent_deletes_before_anybody_changed_it_is_deleted_by_that_agent(
@@ -110,3 +132,87 @@ def test_a_write_whose_end_is_never_reported_is_found_at_the_end_of_the_turn(
     (repository.folder / "new.txt").write_text(given["content"])
     alice.stop()
     assert authors(kept, "new.txt") == [("alice", "tool")]
+
+
+@pytest.mark.parametrize(("name", "original"), [("new.txt", None), ("b.txt", "b\n")])
+def test_a_text_whose_file_is_gone_when_its_write_ends_is_its_agents(
+    kept: Workspace, repository: Repository, alice: ScriptedClient, name: str, original: str | None
+) -> None:
+    call, _ = alice.begin_write(name, "by alice\n")
+    report_write(alice, call, repository.folder / name, "by alice\n", original)
+    assert versions(kept, name)[-2:] == [("alice", "tool", "by alice\n"), ("outside", "external", None)]
+    assert alice.told == [f"outside deleted {name} since you read it."]
+    assert conflicts(kept, name) == []
+
+
+def test_a_text_is_recorded_again_when_its_file_is_gone_again(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    alice.bash("rm b.txt")
+    call, _ = alice.begin_write("b.txt", "by alice\n")
+    report_write(alice, call, repository.folder / "b.txt", "by alice\n", None)
+    assert versions(kept, "b.txt")[1:] == [
+        ("alice", "window", None),
+        ("alice", "tool", "by alice\n"),
+        ("outside", "external", None),
+    ]
+
+
+def test_a_program_that_is_gone_when_its_write_ends_stays_executable(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    path = repository.folder / "b.txt"
+    path.chmod(0o755)
+    alice.read("b.txt")
+    call, _ = alice.begin_write("b.txt", "by alice\n")
+    report_write(alice, call, path, "by alice\n", "b\n")
+    assert is_executable(rows_of(kept, "b.txt")[-2])
+
+
+@pytest.mark.parametrize("is_own", [False, True])
+def test_a_text_that_a_command_deletes_before_its_write_ends_is_kept(
+    kept: Workspace, repository: Repository, alice: ScriptedClient, bob: ScriptedClient, is_own: bool
+) -> None:
+    worker = alice if is_own else bob
+    call, _ = alice.begin_write("new.txt", "by alice\n")
+    command = worker.begin_bash("make clean")
+    report_write(alice, call, repository.folder / "new.txt", "by alice\n", None)
+    worker.end_bash(*command)
+    assert versions(kept, "new.txt") == [("alice", "tool", "by alice\n"), (worker.agent, "window", None)]
+    assert conflicts(kept, "new.txt") == ([] if is_own else [("lines_lost", "by alice\n")])
+
+
+@pytest.mark.parametrize("name", ["new.txt", "b.txt"])
+def test_a_text_that_a_write_replaces_is_kept_although_the_file_is_gone(
+    kept: Workspace, repository: Repository, alice: ScriptedClient, name: str
+) -> None:
+    call, _ = alice.begin_write(name, "by alice\n")
+    report_write(alice, call, repository.folder / name, "by alice\n", "by hand\n")
+    assert versions(kept, name)[-3:] == [
+        ("outside", "external", "by hand\n"),
+        ("alice", "tool", "by alice\n"),
+        ("outside", "external", None),
+    ]
+    assert conflicts(kept, name) == [("changed_in_window", "by hand\n")]
+
+
+def test_an_unchecked_write_whose_file_is_gone_is_no_deletion_by_its_agent(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    for name in ("new.txt", "b.txt"):
+        report_write(alice, "unchecked", repository.folder / name, "by alice\n", None)
+    assert rows_of(kept, "new.txt") == []
+    assert authors(kept, "b.txt") == [("system", "git"), ("outside", "external")]
+
+
+@pytest.mark.parametrize(
+    "patch", ["Delete File: b.txt", "Update File: b.txt\n*** Move to: c.txt\n@@\n-b\n+B"]
+)
+def test_an_unchecked_patch_that_removes_a_file_is_a_deletion_by_its_agent(
+    kept: Workspace, repository: Repository, patch: str
+) -> None:
+    carol = ScriptedClient(kept, "carol", repository.folder, client="codex")
+    (repository.folder / "b.txt").unlink()
+    given = {"command": f"*** Begin Patch\n*** {patch}\n*** End Patch\n"}
+    carol.report("apply_patch", "unchecked", given, "Success.")
+    assert authors(kept, "b.txt") == [("system", "git"), ("carol", "tool")]

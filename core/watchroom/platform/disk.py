@@ -169,6 +169,8 @@ class Folder:
         finally:
             os.close(self._root_fd)
             os.close(self._scratch_fd)
+            # The kernel gives these numbers to the folders that are opened next.
+            self._root_fd = self._scratch_fd = -1
 
     def read(self, parts: Parts, limit: int | None = None) -> bytes | None:
         """Return the bytes of the file at ``parts``, at most ``limit`` + 1; None if there is no file. Raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import select
@@ -13,7 +14,14 @@ from functools import cached_property
 from threading import Lock
 from typing import Final
 
-from watchroom.platform.posix import FileWatch, Platform, ProcessInfo, ProcessScope, TreeWatch
+from watchroom.platform.posix import (
+    FileWatch,
+    Platform,
+    ProcessInfo,
+    ProcessScope,
+    TreeWatch,
+    process_exists,
+)
 
 _RENAME_EXCHANGE: Final = 2
 _FICLONE: Final = 0x40049409
@@ -113,6 +121,9 @@ class LinuxPlatform(Platform):
 
     def _read_start(self, pid: int, seconds: float) -> float:
         fields = _stat_fields(pid)
+        if not fields and process_exists(pid):
+            # /proc is not mounted, or hides the processes of other users (hidepid).
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), f"/proc/{pid}")
         return _start_of(fields) if fields else 0.0
 
     def send_signal(self, pid: int, started: float, number: signal.Signals) -> bool:

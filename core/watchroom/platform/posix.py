@@ -252,15 +252,8 @@ class Platform:
 
         ``seconds``: timeout, default 5.
         """
-        if not 0 < pid <= _MAX_PID:
+        if not 0 < pid <= _MAX_PID or not process_exists(pid):
             return 0.0
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return 0.0
-        except PermissionError:
-            # It belongs to another user.
-            pass
         try:
             return self._read_start(pid, seconds)
         except OSError:
@@ -347,6 +340,18 @@ class Platform:
     def process_clock(self) -> float:
         """Return the current time by the clock of `process_start`, 0 if unknown."""
         return 0.0
+
+
+def process_exists(pid: int) -> bool:
+    """Return whether there is a process ``pid``. A zombie counts."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        # It belongs to another user.
+        pass
+    return True
 
 
 def _run_ps(*arguments: str, seconds: float = _PS_SECONDS) -> str:

@@ -108,7 +108,7 @@ class _OpenWrite(NamedTuple):
     - ``before``, ``version``: the text and the number of the newest version at the check.
     - ``expected``: the file's text after the write; None if the write removes the file, or if unknown.
     - ``is_checked``: whether this process checked the write.
-    - ``intent``: the checked change, None without a check.
+    - ``intent``: the change; None if its source is unknown.
     - ``made_from``: the newest text before the change: of this file, or of the file that is moved here.
     - ``moved``: the text to move to another file, None for no move. A move removes this file.
     - ``base``: the version from which the agent made the change.
@@ -133,7 +133,8 @@ class _OpenWrite(NamedTuple):
     @property
     def removes(self) -> bool:
         """Whether the file is gone after the write."""
-        return self.moved is not None or isinstance(self.intent, Deletion)
+        is_moved = isinstance(self.intent, Update) and bool(self.intent.patch.move_to)
+        return is_moved or isinstance(self.intent, Deletion)
 
 
 class _Command(NamedTuple):
@@ -269,6 +270,8 @@ class TreeCalls:
 
     def _is_made(self, write: _OpenWrite) -> bool:
         """Return whether the file is as ``write`` makes it, and differs from the text at the check."""
+        if write.file.tree.was_replaced():
+            return False
         content = write.file.tree.content(write.file.name)
         found = content.text if content is not None and content.data is None else None
         if write.removes and content is None:
@@ -659,7 +662,7 @@ class TreeCalls:
         for each in use.writes:
             file = self._find(each)
             if file is not None and not self._is_ignored(file):
-                yield _OpenWrite(file, None, None, is_checked=False)
+                yield _OpenWrite(file, None, None, is_checked=False, intent=each.intent)
 
     def end_background(self, agent: str, prompt: str) -> str:
         """End the background commands of ``agent`` whose call ids are in ``prompt``, which reports their end.
@@ -828,7 +831,11 @@ class TreeCalls:
         detail: dict[str, Json] = {GRADE: "tool", CLIENT_CALL_ID: holder.call}
         rows = file.tree.record_write(
             *(file.name, call, detail, expected, between),
-            lambda: [each.window for each in self._others_since(holder.agent, file, began).values()],
+            lambda: [
+                *(each.window for each in self._others_since(holder.agent, file, began).values()),
+                *self._trees.windows_of(holder.agent),
+            ],
+            removes=write.removes,
         )
         own = [row for row in rows if row.actor == holder.agent]
         told = [write.told] if write.told else []

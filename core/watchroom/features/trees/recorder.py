@@ -431,49 +431,63 @@ class TreeRecorder:
         detail: dict[str, Json],
         expected: str | None,
         between: str | None,
-        find_windows: Callable[[], Sequence[Window]] = lambda: (),
+        find_windows: Callable[[], Sequence[Window]],
+        *,
+        removes: bool,
     ) -> list[Row]:
-        """Record that the tool of an agent has written the file ``name``. Return the rows.
+        """Record that the tool of an agent has written the file ``name``. Return the rows, none if
+        the tree is gone.
 
         - ``call``, ``detail``: the call and detail of the version.
         - ``expected``: the text that the tool writes, None for a deletion or if unknown.
         - ``between``: the text that somebody else wrote just before, None if nobody did.
-        - ``find_windows``: returns the commands of other agents that ran during the write.
+        - ``find_windows``: returns the commands that ran during the write.
+        - ``removes``: whether the tool removes the file.
 
-        If the file's text is not as expected, a second version records it: a formatter or one of these
-        commands changed it.
+        If the file's text is not as expected, a second version records it: a formatter or another agent's
+        command changed it. If the file is gone and the tool did not remove it, the second version is the
+        deletion, by one of these commands or by an unknown program.
         """
         with self._lock, self.exclusive():
+            if self.was_replaced():
+                return []
             (head,) = self.heads([name])
             content = self.content(name)
             # A command that starts later has not made this content.
             windows = find_windows()
-            if between is None and head is not None and is_current(head, content):
+            others = [each for each in windows if each.agent != call.actor]
+            is_gone = content is None and not removes
+            has_other_text = between is not None or (is_gone and expected is not None)
+            if not has_other_text and head is not None and is_current(head, content):
                 return []
             drafts: list[Write] = []
             version = (head.version or 0) if head is not None else 0
             if head is None:
                 drafts += self._read_baseline(name)
                 version = len(drafts)
-                if not drafts and content is None:
+                if not drafts and content is None and not has_other_text:
                     return []
             if between is not None:
-                other = _author(windows)
+                other = _author(others)
                 by_other = CallContext(other.actor, CHANGE)
                 drafts.append(by_other.write(REPO, self.path(name), between, "", version, other.detail))
                 version += 1
             text = content.text if content is not None else None
             is_read = content is not None and bool(content.checksum) and content.data is None
-            is_formatted = expected is not None and is_read
-            if is_formatted and not _is_same_text(expected or "", text or ""):
-                made = {**detail, EXECUTABLE: True} if content is not None and content.executable else detail
+            is_changed = is_gone or (is_read and not _is_same_text(expected or "", text or ""))
+            if expected is not None and is_changed:
+                executable = is_executable(head) if content is None else content.executable
+                made = {**detail, EXECUTABLE: True} if executable else detail
                 drafts.append(call.write(REPO, self.path(name), expected, "", version, made))
                 version += 1
                 call = call.with_tool(FORMATTER)
-                if windows:
+                if others:
                     own = Window(call.actor, get_text(detail, CLIENT_CALL_ID))
-                    actor, detail = _author((*windows, own))
+                    actor, detail = _author((*others, own))
                     call = CallContext(actor, CHANGE)
+            if is_gone:
+                actor, detail = _author(windows)
+                call = CallContext(actor, CHANGE)
             more = content.detail if content is not None else {}
             drafts.append(call.write(REPO, self.path(name), text, "", version, {**detail, **more}))
             if content is not None and content.data is not None:
