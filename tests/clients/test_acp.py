@@ -167,6 +167,30 @@ async def test_what_it_says_and_uses_is_its_session(workspace: Workspace, tmp_pa
     assert run.sent("session/set_mode") == [{"sessionId": "scripted-1", "modeId": "default"}]
 
 
+def costs(amount: float) -> list[dict[str, Any]]:
+    """A turn of a client whose session costs ``amount`` so far, in US dollars."""
+    cost = {
+        "sessionUpdate": "usage_update",
+        "used": 1,
+        "size": 2,
+        "cost": {"amount": amount, "currency": "USD"},
+    }
+    return [
+        says("Hello"),
+        {"update": cost},
+        {"usage": {"totalTokens": 2, "inputTokens": 1, "outputTokens": 1}},
+    ]
+
+
+@pytest.mark.parametrize(("amount", "whole"), [(0.4, 0.4), (0.1, 0.35)], ids=["since its start", "anew"])
+async def test_the_cost_of_a_resumed_session_is_counted_once(
+    workspace: Workspace, tmp_path: Path, amount: float, whole: float
+) -> None:
+    await Run(workspace, tmp_path, costs(0.25)).once()
+    await Run(workspace, tmp_path, costs(amount)).once("Go on", resume="scripted-1")
+    assert workspace.sessions.state("alice", "scripted-1").spent.cost == pytest.approx(whole)
+
+
 async def test_what_each_model_used_is_told_as_well(workspace: Workspace, tmp_path: Path) -> None:
     counts = {"input_tokens": 100, "output_tokens": 20}
     quota = {"token_count": counts, "model_usage": [{"model": "gemini-x", "token_count": counts}]}
