@@ -121,7 +121,9 @@ class PagedRowList(RowList):
 
         Drop the keys that were typed ahead for the row if it does not exist.
         """
-        if super().move_to(key):
+        # The first page replaces all rows, and with them the cursor.
+        is_replaced = self._asked is not None and self._asked.before == sys.maxsize
+        if super().move_to(key) and not is_replaced:
             return True
         if not isinstance(key, int):
             return False
