@@ -26,6 +26,7 @@ from watchroom.agents.clients.events import (
     CallStarted,
     ClientEvent,
     MessageCompleted,
+    PlanUpdated,
     PromptSubmitted,
     SessionEnded,
     TextStreamed,
@@ -667,7 +668,9 @@ PROMPT: dict[str, Any] = {
     "update": {"sessionUpdate": "user_message_chunk", "content": {"type": "text", "text": "Go on"}}
 }
 COMMANDS = {"update": {"sessionUpdate": "available_commands_update", "availableCommands": []}}
+PLAN = {"sessionUpdate": "plan", "entries": [{"content": "Look", "priority": "low", "status": "completed"}]}
 LATE_PAST: list[dict[str, Any]] = [
+    {"update": PLAN},
     {"update": THOUGHT},
     says("\n\n", ""),
     {"update": {"sessionUpdate": "tool_call", **CALL}},
@@ -697,6 +700,7 @@ async def test_the_past_that_comes_after_a_prompt_is_no_second_row(
     said = [each.content for each in workspace.sessions.state("alice", "scripted-1").messages]
     assert said == ["Do it", "One", "", "ok", "Well", "Go on", "Two", "Again", "Two"]
     assert [each.text for each in run.events if isinstance(each, TextStreamed)] == ["Two", "Two"]
+    assert not [each for each in run.events if isinstance(each, PlanUpdated)]
 
 
 async def test_the_past_is_no_response_to_a_message(workspace: Workspace, tmp_path: Path) -> None:

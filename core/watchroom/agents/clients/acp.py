@@ -216,7 +216,7 @@ class ReplayFilter:
         event decides."""
         if isinstance(event, CallStarted | CallFinished):
             return event.id in self._calls
-        if not isinstance(event, TextStreamed | MessageCompleted):
+        if not isinstance(event, TextStreamed | MessageCompleted | PlanUpdated):
             return False
         self._find(self._translator.finish())
         # A client that reports no past before its first prompt may repeat its own words.
@@ -228,8 +228,8 @@ class ReplayFilter:
             # Models put blank lines before their calls.
             if expected.lstrip().startswith(text.lstrip()):
                 return None
-        elif not event.text.strip():
-            # The event is a thought.
+        elif isinstance(event, PlanUpdated) or not event.text.strip():
+            # The event is a plan or a thought.
             return None
         elif event.text == expected:
             self._next += 1
