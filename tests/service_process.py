@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -93,10 +93,12 @@ def is_attended(root: Path, pid: int, agent: str) -> bool:
 
 
 @contextmanager
-def running_service() -> Iterator[subprocess.Popen[bytes]]:
-    """Run a service within the context."""
+def running_service(
+    program: Sequence[str] = ("-m", "watchroom_cli.main"),
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a service within the context. ``program``: Python's arguments that run Watchroom."""
     allow_service()
-    command = [sys.executable, "-m", "watchroom_cli.main", "service", "run"]
+    command = [sys.executable, *program, "service", "run"]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
         until = time.monotonic() + PATIENCE
         while not service_status():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from cli.running import Captured, as_typed, printed, printed_json, printed_rows
 from pty_driver import Terminal
 from trees.tree_client import ScriptedClient
 from tui.driver import dashboard
+from tui.test_unreadable_journal import without_rows
 from watchroom import Workspace
 from watchroom.agents.clients.configuration import AGENT_VARIABLE
 from watchroom.model import Note
@@ -124,6 +126,59 @@ async def test_keys_typed_ahead_of_a_row_that_takes_too_long_are_dropped(
         assert screen is not None
         await user.until(lambda: not screen.is_arriving, "the row of the need")
         await user.press("S")
+        await user.is_asked("alice: says that it is done")
+
+
+async def test_keys_do_not_wait_for_a_row_that_cannot_be_read(unproven: Workspace) -> None:
+    notes(unproven, 2500)
+    async with dashboard(unproven) as user:
+        await user.until(lambda: user.app.progress == 1.0 and user.app.needs, "the need")
+        await user.goes_to("8", "activity")
+        await user.until(lambda: len(user.list("rows").items) == 1_000, "the first page")
+        with without_rows(unproven):
+            await user.press("exclamation_mark")
+            await user.is_told("The journal could not be used")
+            screen = user.app.base_screen
+            assert screen is not None
+            assert not screen.is_arriving
+        await user.press("G")
+        await user.until(lambda: len(user.list("rows").items) == 2_000, "the second page")
+        await user.press_at_once("exclamation_mark", "S")
+        await user.is_asked("alice: says that it is done")
+
+
+@pytest.mark.parametrize("keys", [["f"], ["slash", *"config", "enter"], ["slash", *"nothing", "enter"]])
+async def test_it_is_found_although_other_rows_are_shown(unproven: Workspace, keys: list[str]) -> None:
+    notes(unproven, 3)
+    async with dashboard(unproven) as user:
+        await user.until(lambda: user.app.progress == 1.0 and user.app.needs, "the need")
+        await user.goes_to("8", "activity")
+        await user.until(lambda: user.list("rows").items, "rows")
+        before = len(user.list("rows").items)
+        await user.press(*keys)
+        await user.until(lambda: len(user.list("rows").items) != before, "other rows")
+        await user.press_at_once("exclamation_mark", "S")
+        await user.is_asked("alice: says that it is done")
+
+
+async def test_it_is_found_among_rows_that_are_held_back(
+    kept: Workspace, alice: ScriptedClient, tmp_path: Path
+) -> None:
+    notes(kept, 5)
+
+    def fail() -> None:
+        configure(kept, FAILING, "attempts = 0")
+        alice.hook("Stop")
+        kept.checks.run(claim_of(kept), cache=str(tmp_path / "cache"))
+
+    async with dashboard(kept) as user:
+        await user.goes_to("8", "activity")
+        await user.until(lambda: user.list("rows").items, "rows")
+        await user.press("down", "down")
+        await asyncio.to_thread(fail)
+        await user.sees("new ↑")
+        await user.until(lambda: user.app.needs, "the need")
+        await user.press_at_once("exclamation_mark", "S")
         await user.is_asked("alice: says that it is done")
 
 

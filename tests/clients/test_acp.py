@@ -26,6 +26,7 @@ from watchroom.agents.clients.events import (
     CallStarted,
     ClientEvent,
     MessageCompleted,
+    PlanUpdated,
     PromptSubmitted,
     SessionEnded,
     TextStreamed,
@@ -165,6 +166,30 @@ async def test_what_it_says_and_uses_is_its_session(workspace: Workspace, tmp_pa
     assert (used.usage.input, used.usage.cache_read, used.usage.cost) == (100, 1000, 0.25)
     assert state.status == "done"
     assert run.sent("session/set_mode") == [{"sessionId": "scripted-1", "modeId": "default"}]
+
+
+def costs(amount: float) -> list[dict[str, Any]]:
+    """A turn of a client whose session costs ``amount`` so far, in US dollars."""
+    cost = {
+        "sessionUpdate": "usage_update",
+        "used": 1,
+        "size": 2,
+        "cost": {"amount": amount, "currency": "USD"},
+    }
+    return [
+        says("Hello"),
+        {"update": cost},
+        {"usage": {"totalTokens": 2, "inputTokens": 1, "outputTokens": 1}},
+    ]
+
+
+@pytest.mark.parametrize(("amount", "whole"), [(0.4, 0.4), (0.1, 0.35)], ids=["since its start", "anew"])
+async def test_the_cost_of_a_resumed_session_is_counted_once(
+    workspace: Workspace, tmp_path: Path, amount: float, whole: float
+) -> None:
+    await Run(workspace, tmp_path, costs(0.25)).once()
+    await Run(workspace, tmp_path, costs(amount)).once("Go on", resume="scripted-1")
+    assert workspace.sessions.state("alice", "scripted-1").spent.cost == pytest.approx(whole)
 
 
 async def test_what_each_model_used_is_told_as_well(workspace: Workspace, tmp_path: Path) -> None:
@@ -643,7 +668,9 @@ PROMPT: dict[str, Any] = {
     "update": {"sessionUpdate": "user_message_chunk", "content": {"type": "text", "text": "Go on"}}
 }
 COMMANDS = {"update": {"sessionUpdate": "available_commands_update", "availableCommands": []}}
+PLAN = {"sessionUpdate": "plan", "entries": [{"content": "Look", "priority": "low", "status": "completed"}]}
 LATE_PAST: list[dict[str, Any]] = [
+    {"update": PLAN},
     {"update": THOUGHT},
     says("\n\n", ""),
     {"update": {"sessionUpdate": "tool_call", **CALL}},
@@ -673,6 +700,7 @@ async def test_the_past_that_comes_after_a_prompt_is_no_second_row(
     said = [each.content for each in workspace.sessions.state("alice", "scripted-1").messages]
     assert said == ["Do it", "One", "", "ok", "Well", "Go on", "Two", "Again", "Two"]
     assert [each.text for each in run.events if isinstance(each, TextStreamed)] == ["Two", "Two"]
+    assert not [each for each in run.events if isinstance(each, PlanUpdated)]
 
 
 async def test_the_past_is_no_response_to_a_message(workspace: Workspace, tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ from platforms.unanswered import NO_PROC
 from watchroom import Workspace
 from watchroom.agents.clients.acp_runner import namespace_command
 from watchroom.agents.clients.client_traces import find_process
+from watchroom.agents.clients.registry import HOOKED_CLIENTS
 from watchroom.agents.clients.stopping import STOP, check_paused, end_agents
 from watchroom.errors import RequestClosed
 from watchroom.features.budgets.reads import summarize_usage
@@ -560,6 +561,20 @@ def test_where_watchroom_cannot_be_reached_strict_keeps_the_call_from_being_made
             command, input=event, capture_output=True, text=True, timeout=PATIENCE, check=False
         )
         assert (ended.returncode, "no-program" in ended.stderr) == (status, True)
+
+
+@pytest.mark.parametrize("client", HOOKED_CLIENTS)
+def test_a_workspace_that_cannot_be_opened_denies_calls_if_strict(tmp_path: Path, client: str) -> None:
+    command = as_typed("hook", str(tmp_path / "nowhere"), "--agent", "alice", "--client", client)
+    event = json.dumps(told("PreToolUse", **CALL))
+    for more in ((), ("--strict",)):
+        ended = subprocess.run(
+            [*command, *more], input=event, capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
+        said = ended.stdout + ended.stderr
+        assert ended.returncode == (0 if more else 1)
+        assert ("deny" in ended.stdout) == bool(more)
+        assert "is not a workspace" in said
 
 
 def test_two_agents_of_one_client_are_told_apart(root: Path, workspace: Workspace) -> None:

@@ -384,6 +384,7 @@ def test_a_relay_that_waits_ends_with_its_client(
 
 
 SWITCHING: Final = b"HTTP/1.1 101 \r\n\r\n"
+ANSWERED: Final = b'{"jsonrpc": "2.0", "id": %d, "result": {}}\n'
 BUSY: Final = b"HTTP/1.1 503 \r\n\r\n4\r\nbusy\r\n0\r\n\r\n"
 
 
@@ -413,11 +414,32 @@ def initialized(server: socket.socket, root: Path) -> HastyRelay:
     """Return the relay of a client that is initialized. Its connection is closed."""
     relay = HastyRelay(root)
     with accepted(server) as (connection, received):
-        connection.sendall(SWITCHING + b'{"jsonrpc": "2.0", "id": 1, "result": {}}\n')
+        connection.sendall(SWITCHING + ANSWERED % 1)
         assert relay.receive()["id"] == 1
         relay.send(INITIALIZED)
         until(lambda: b"initialized" in received.readline())
     return relay
+
+
+def test_a_client_gets_one_answer_if_the_service_ends_before_it_is_initialized(
+    root: Path, scripted: socket.socket
+) -> None:
+    with closing(HastyRelay(root)) as relay:
+        with accepted(scripted) as (connection, received):
+            connection.sendall(SWITCHING)
+            until(lambda: b'"initialize"' in received.readline())
+            connection.sendall(ANSWERED % 1)
+            assert relay.receive()["id"] == 1
+        with accepted(scripted) as (connection, received):
+            connection.sendall(SWITCHING)
+            until(lambda: b'"initialize"' in received.readline())
+            connection.sendall(ANSWERED % 1)
+            relay.send(INITIALIZED)
+            relay.send_call(2, "collab_list")
+            assert json.loads(received.readline()) == INITIALIZED
+            assert json.loads(received.readline())["id"] == 2
+            connection.sendall(ANSWERED % 2)
+            assert relay.receive()["id"] == 2
 
 
 def test_a_relay_of_a_service_that_does_not_answer_again_ends_with_its_client(
@@ -505,6 +527,48 @@ def test_a_relay_does_not_take_another_process_for_a_service(root: Path, tmp_pat
     lock.write_text(f"{os.getpid()} 0 {client_program.VERSION}\n")
     ends = [sys.executable, "-c", STARTER, str(tmp_path / "never")]
     assert HastyRelay(root, ends).has_given_up()
+
+
+def test_a_relay_does_not_wait_for_a_service_that_has_ended(root: Path, workspace: Workspace) -> None:
+    """In a container, process 1 may not collect the exit status of a service."""
+    allow_service()
+    with subprocess.Popen(["sleep", "1000"]) as ended:
+        started = workspace.platform.process_start(ended.pid)
+        ended.kill()
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        lock = Path(client_program.make_runtime_folder(), client_program.LOCK)
+        lock.write_text(f"{ended.pid} {started:.0f} {client_program.VERSION}\n")
+        assert HastyRelay(root, ["true"]).has_given_up()
+
+
+WATCHFUL: Final = """
+import sys
+from watchroom.serving.service import service
+from watchroom_cli.main import main
+service._CHECK_SECONDS = 0.05
+sys.exit(main())
+"""
+"""A service that often checks whether it can be reached."""
+
+
+def test_a_service_whose_socket_was_removed_is_replaced(root: Path, workspace: Workspace) -> None:
+    with running_service(["-c", WATCHFUL]) as service, closing(Relayed(root)) as relayed:
+        os.unlink(client_program.socket_path())
+        with closing(HastyRelay(root)) as relay:
+            assert relay.is_served()
+        assert service.wait(PATIENCE) == 0
+        assert relayed.call(2, "collab_list")["id"] == 2
+
+
+def test_a_service_whose_folder_was_removed_leaves_the_next_service_alone(
+    root: Path, workspace: Workspace
+) -> None:
+    with running_service() as first:
+        shutil.rmtree(client_program.runtime_folder())
+        with running_service() as second:
+            first.terminate()
+            assert first.wait(PATIENCE) == 0
+            assert service_status()["process"] == second.pid
 
 
 def test_a_relay_waits_for_the_end_of_the_service_before(root: Path, workspace: Workspace) -> None:

@@ -92,6 +92,21 @@ async def test_a_page_for_an_old_filter_is_dropped(workspace: Workspace) -> None
         await user.until(lambda: {row.actor for row in rows.items} == {"bob"}, "bob's rows")
 
 
+async def test_a_row_is_reached_although_the_rows_are_being_loaded_again(workspace: Workspace) -> None:
+    many_notes(workspace, 10)
+    async with dashboard(workspace) as user:
+        await user.goes_to("8", "activity")
+        rows = user.list("rows")
+        assert isinstance(rows, PagedRowList)
+        await user.until(lambda: len(rows.items) == workspace.journal.last_seq(), "all rows")
+        rows.show_only(RowFilter(actor="bob", steps=False), "")
+        wanted = next(row.seq for row in rows.items[3:] if row.actor == "bob")
+        rows.move_to(wanted)
+        await user.until(lambda: {row.actor for row in rows.items} == {"bob"}, "bob's rows")
+        await user.settle()
+        assert user.cursor("rows").seq == wanted
+
+
 async def test_rows_arriving_during_a_page_load_lose_no_row(workspace: Workspace, alice: Toolbox) -> None:
     many_notes(workspace, 2_500)
     async with dashboard(workspace) as user:

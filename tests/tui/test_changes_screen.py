@@ -20,6 +20,7 @@ from watchroom.features.trees.comments import SENT
 from watchroom.features.trees.rows import BASELINE, TRY_AGENT
 from watchroom.kernel.call_context import CallContext
 from watchroom_tui.app import WatchroomApp
+from watchroom_tui.base_screen import BaseScreen
 
 
 @pytest.fixture
@@ -198,6 +199,50 @@ async def test_changes_follow_edits_and_commits(
         repository.git("commit", "-qm", "m")
         kept.trees.refresh_all()
         await user.sees("No differences from HEAD.")
+
+
+async def test_a_file_that_was_not_among_the_changes_does_not_take_the_cursor_later(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    await asyncio.to_thread(alice.write, "new.txt", "needle\n")
+    await asyncio.to_thread(alice.write, "old.txt", "1\n")
+    repository.git("add", "new.txt")
+    repository.git("commit", "-qm", "m")
+    kept.trees.refresh_all()
+    async with dashboard(kept) as user:
+        await opens_changes(user, 1)
+        await user.press("ctrl+f", *"needle")
+        await user.until(lambda: user.list("hits").items, "the hit")
+        await user.press("enter")
+        await user.until(lambda: user.place == "RowDialog", "the row")
+        await user.press("escape")
+        await user.until(lambda: user.place == "files", "the files")
+        assert name_of_change(user) == "old.txt"
+        await asyncio.to_thread(alice.write, "new.txt", "2\n")
+        await user.sees("M new.txt")
+        assert name_of_change(user) == "old.txt"
+
+
+async def test_keys_do_not_wait_for_changes_that_git_cannot_list(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    await asyncio.to_thread(alice.write, "new.txt", "needle\n")
+    objects = repository.folder / ".git" / "objects"
+    objects.rename(objects.with_name("moved"))
+    objects.mkdir()
+    async with dashboard(kept) as user:
+        await user.goes_to("4", "files")
+        await user.press("ctrl+f", *"needle")
+        await user.until(lambda: user.list("hits").items, "the hit")
+        await user.press("enter")
+        await user.until(lambda: user.place == "RowDialog", "the row")
+        screen = user.app.base_screen
+        assert isinstance(screen, BaseScreen)
+        await user.until(lambda: not screen.is_arriving, "that nothing is awaited")
+        objects.rmdir()
+        objects.with_name("moved").rename(objects)
+        await user.press("escape")
+        await user.sees("A new.txt")
 
 
 async def test_versions_follow_a_single_row(

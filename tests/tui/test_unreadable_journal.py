@@ -12,6 +12,8 @@ from damage import journal_of
 from tui.driver import MIDDLE, User, dashboard, running
 from tui.team import write
 from watchroom import Toolbox, Workspace
+from watchroom.features.requests.rows import Request
+from watchroom.kernel.call_context import CallContext
 from watchroom.texts import LANGUAGES, Language
 from watchroom_tui.app import WatchroomApp
 
@@ -55,6 +57,24 @@ async def test_a_screen_that_cannot_read_does_not_end_the_dashboard(
         await user.goes_to("1", "overview")
         await user.goes_to("4", "files")
         await user.sees("v2 alice")
+
+
+@pytest.mark.parametrize("key", ["r", "enter"])
+async def test_keys_for_a_request_that_could_not_be_read_leave_the_keyboard_alive(
+    workspace: Workspace, key: str
+) -> None:
+    asked = Request("prompt", "Which?")
+    workspace.requests.ask(CallContext("alice"), "alice/mcp/1", asked)
+    async with dashboard(workspace, size=MIDDLE) as user:
+        await user.until(lambda: user.app.needs, "the need")
+        with without_rows(workspace):
+            await user.sees(SAID["en"])
+            await user.goes_to("7", "requests")
+            await user.is_told("The journal could not be used")
+            await user.press(key)
+        await user.sees(LIVE["en"])
+        await user.press(key)
+        await user.until(lambda: user.place == "TextInputDialog", "the answer")
 
 
 @asynccontextmanager

@@ -163,7 +163,7 @@ class WatchroomApp(Dashboard):
             {each.id: ",".join(each.keys_in(self.keymap)) for each in changed_actions(self.keymap)}
         )
         self._type_ahead = TypeAhead()
-        self.key_queue = KeyQueue(self, self._type_ahead, self._is_arriving, self._explain_dropped_keys)
+        self.key_queue = KeyQueue(self, self._type_ahead, self._is_arriving, self.drop_keys)
         self._plugin_notices = PluginNotices(self)
         self.feed = Feed(
             journal,
@@ -286,12 +286,13 @@ class WatchroomApp(Dashboard):
         for event in self._type_ahead.release():
             await self.on_event(event)
 
+    def drop_keys(self) -> None:
+        if self.key_queue.drop():
+            self.show_message(self.texts("list.dropped_keys"), "warning")
+
     def _is_arriving(self) -> bool:
         screen = self.screen if self.screen_stack else None
         return isinstance(screen, BaseScreen) and screen.is_arriving
-
-    def _explain_dropped_keys(self) -> None:
-        self.show_message(self.texts("list.dropped_keys"), "warning")
 
     async def on_event(self, event: events.Event) -> None:
         if self._type_ahead.take(event):

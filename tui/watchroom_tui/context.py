@@ -465,6 +465,10 @@ class Dashboard(App[None]):
         """Pass the queued keys to the front screen."""
 
     @abstractmethod
+    def drop_keys(self) -> None:
+        """Drop the keys that were typed ahead for an item to which the cursor cannot move."""
+
+    @abstractmethod
     def send_to_terminal(self, sequence: str) -> None:
         """Write a terminal sequence between two frames. ``sequence`` must not draw."""
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from watchroom.agents.clients import client_program
 from watchroom.agents.clients.adapter import Event
 from watchroom.agents.clients.hook_answers import HOLDING, HookAnswer, deny
+from watchroom.agents.clients.json_fields import text_of
 from watchroom.agents.clients.processes import ClientProcess
 from watchroom.agents.clients.registry import DEFAULT_CLIENT, HOOKED_CLIENTS, hooks_of
 from watchroom.errors import WatchroomError
@@ -61,6 +62,24 @@ def run_hook(args: Namespace, texts: Catalogue) -> int:
     must_answer = args.strict and name in HOLDING
     if args.unanswered and must_answer:
         return _print_answer(hooks.write_answer(event, deny(name, core_texts(args.language)("hook.silent"))))
+    try:
+        return _answer(args, event, texts, must_answer=must_answer)
+    except Exception as error:
+        if not must_answer:
+            raise
+        # Some clients make a call whose hook fails.
+        said = core_texts(args.language)("hook.no_attendant", reason=str(error))
+        return _print_answer(hooks.write_answer(event, deny(name, said)))
+
+
+def _answer(args: Namespace, event: Event, texts: Catalogue, *, must_answer: bool) -> int:
+    """Answer the hook of ``event`` without the service. Return the exit status.
+
+    ``must_answer``: whether a call that cannot be checked in time is refused.
+
+    Raise `WatchroomError`, OSError.
+    """
+    hooks, name = hooks_of(args.client), text_of(event, "hook_event_name")
     # A client refuses the call at exit status 2.
     give_up = Timer(_OPEN_SECONDS, _give_up, (texts("cli.hook.late"), 2 if must_answer else 1))
     give_up.daemon = True

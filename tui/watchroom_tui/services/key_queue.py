@@ -61,7 +61,7 @@ class KeyQueue:
     - ``type_ahead``: gets the keys of a dialog that is about to open.
     - ``is_arriving``: callback that returns whether the cursor of the front screen moves to an item that is
       not loaded yet. Until it is loaded, the next key would act on another item.
-    - ``on_dropped``: called after the queued keys were dropped, because the item was not loaded in time.
+    - ``on_late``: called if the item is not loaded in time.
     """
 
     def __init__(
@@ -69,12 +69,12 @@ class KeyQueue:
         app: App[None],
         type_ahead: TypeAhead,
         is_arriving: Callable[[], bool],
-        on_dropped: Callable[[], None],
+        on_late: Callable[[], None],
     ) -> None:
         self._app = app
         self._type_ahead = type_ahead
         self._is_arriving = is_arriving
-        self._on_dropped = on_dropped
+        self._on_late = on_late
         self._waiting: deque[events.Key | events.Paste] = deque()
         self._next: events.Key | events.Paste | None = None
         self._is_busy = False
@@ -86,6 +86,12 @@ class KeyQueue:
     def is_busy(self) -> bool:
         """Whether a key has not had its effect yet."""
         return self._is_busy
+
+    def drop(self) -> bool:
+        """Drop the queued keys. Return False if there were none."""
+        has_dropped = bool(self._waiting)
+        self._waiting.clear()
+        return has_dropped
 
     def admits(self, event: events.Key | events.Paste) -> bool:
         """Return whether ``event`` can be handled now. Otherwise it is queued."""
@@ -110,7 +116,7 @@ class KeyQueue:
             while not isinstance(target, Input | TextArea) and self._is_loading(event, front):
                 waited = asyncio.get_running_loop().time() - began
                 if waited > _ARRIVAL_SECONDS:
-                    self._drop()
+                    self._on_late()
                     return
                 if waited > _LOAD_SECONDS and not self._is_arriving():
                     return
@@ -158,11 +164,6 @@ class KeyQueue:
         """Pass the queued keys to the dialog that is about to open. It may drop them."""
         while self._waiting and self._type_ahead.is_holding:
             self._type_ahead.take(self._waiting.popleft())
-
-    def _drop(self) -> None:
-        if self._waiting:
-            self._waiting.clear()
-            self._on_dropped()
 
     def _hand_over(self) -> None:
         self._give_to_dialog()

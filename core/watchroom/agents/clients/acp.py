@@ -57,9 +57,10 @@ class AcpTranslator:
 
     - ``model``: the name of the model, empty if unknown
     - ``tool_name``: the path of field names to a tool's name in the report of a call, empty if there is none
+    - ``cost``: the recorded cost of a resumed session in US dollars. Clients report the cost since its start
     """
 
-    def __init__(self, model: str = "", tool_name: Sequence[str] = ()) -> None:
+    def __init__(self, model: str = "", tool_name: Sequence[str] = (), cost: float = 0.0) -> None:
         self._model = model
         self._tool_name = tool_name
         self._message = ""
@@ -68,8 +69,7 @@ class AcpTranslator:
         self._thought: list[str] = []
         self._calls: dict[str, dict[str, Json]] = {}
         self._begun: set[str] = set()
-        self._cost = 0.0
-        self._reported_cost = 0.0
+        self._cost = self._reported_cost = cost
         self._has_cost = False
 
     def translate(self, update: Fields) -> list[ClientEvent]:
@@ -91,6 +91,9 @@ class AcpTranslator:
         if kind == "usage_update":
             cost = object_of(update, "cost")
             if cost.get("currency") == "USD" and (amount := amount_of(cost, "amount")) is not None:
+                if not self._has_cost and amount < self._reported_cost:
+                    # This client counts anew after a restart.
+                    self._reported_cost = 0.0
                 self._cost, self._has_cost = amount, True
         return []
 
@@ -213,7 +216,7 @@ class ReplayFilter:
         event decides."""
         if isinstance(event, CallStarted | CallFinished):
             return event.id in self._calls
-        if not isinstance(event, TextStreamed | MessageCompleted):
+        if not isinstance(event, TextStreamed | MessageCompleted | PlanUpdated):
             return False
         self._find(self._translator.finish())
         # A client that reports no past before its first prompt may repeat its own words.
@@ -225,8 +228,8 @@ class ReplayFilter:
             # Models put blank lines before their calls.
             if expected.lstrip().startswith(text.lstrip()):
                 return None
-        elif not event.text.strip():
-            # The event is a thought.
+        elif isinstance(event, PlanUpdated) or not event.text.strip():
+            # The event is a plan or a thought.
             return None
         elif event.text == expected:
             self._next += 1

@@ -237,7 +237,7 @@ class _AcpRun:
         self._connection = connection
         self._tasks.append(asyncio.create_task(self._read_errors()))
         if self._options.resume:
-            self._replay = await run_in_thread(self._read_past)
+            await run_in_thread(self._read_past)
         server, *arguments = self._options.server or ("",)
         servers = [McpServerStdio(name="watchroom", command=server, args=arguments, env=[])] if server else []
         settings: dict[str, Any] = {}
@@ -300,16 +300,18 @@ class _AcpRun:
         loaded = await connection.load_session(session_id=self._options.resume, **given)
         return self._options.resume, loaded.modes
 
-    def _read_past(self) -> ReplayFilter:
-        """Return the past of the session to continue, according to its rows."""
+    def _read_past(self) -> None:
+        """Read the past of the session to continue from its rows."""
+        self._replay = ReplayFilter()
         try:
             state = self._workspace.sessions.state(self._agent, session_id_of(self._options.resume))
         except WatchroomError:
             # The session is unknown, or its rows are damaged.
-            return ReplayFilter()
+            return
         said = [each for each in state.messages if each.role == "assistant"]
         calls = (call.id for each in said for call in each.tool_calls)
-        return ReplayFilter([each.content for each in said if each.content], calls)
+        self._replay = ReplayFilter([each.content for each in said if each.content], calls)
+        self._translator = AcpTranslator(tool_name=self._support.tool_name, cost=state.spent.cost)
 
     async def _wait_for_replay(self) -> None:
         """Wait until the client pauses while it reports the past of a session. Some clients report it only

@@ -273,7 +273,8 @@ def service_process() -> tuple[int, float]:
 def is_service_alive() -> bool:
     """Return whether the process of `service_process` exists. Such a service may be starting or ending.
 
-    On a system without /proc, a process of this user that got its id later also counts.
+    A zombie does not count. On a system without /proc, it counts, and so does a process of this user that got
+    the id later.
     """
     pid, started = service_process()
     try:
@@ -281,9 +282,10 @@ def is_service_alive() -> bool:
     except OSError:
         return False
     try:
-        return pid > 0 and _read_stat(str(pid))[1] == started
+        state, _, began = _read_stat(str(pid))
     except (OSError, ValueError, IndexError):
-        return True
+        return pid > 0
+    return state != "Z" and began == started
 
 
 def request(
@@ -506,21 +508,21 @@ def age() -> float:
 def _start_of_command() -> int:
     """Return the start of this process in clock ticks, or the start of its outermost shell ancestor that runs
     a command. Raise OSError, ValueError, IndexError."""
-    above, started = _read_stat("self")
+    _, above, started = _read_stat("self")
     for _ in range(_MAX_SHELLS):
         with open(f"/proc/{above}/cmdline", "rb") as file:
             name, option = [*file.read(_PIECE).split(b"\0"), b"", b""][:2]
         if name.rpartition(b"/")[2] not in _SHELLS or not option.startswith(b"-") or b"c" not in option:
             break
-        above, started = _read_stat(above)
+        _, above, started = _read_stat(above)
     return started
 
 
-def _read_stat(pid: str) -> tuple[str, int]:
-    """Return the parent of the process ``pid``, and its start in clock ticks."""
+def _read_stat(pid: str) -> tuple[str, str, int]:
+    """Return the state of the process ``pid``, its parent, and its start in clock ticks."""
     with open(f"/proc/{pid}/stat", "rb") as file:
         fields = file.read().rpartition(b")")[2].split()
-    return fields[1].decode(), int(fields[19])
+    return fields[0].decode(), fields[1].decode(), int(fields[19])
 
 
 def _refuse(*_: object) -> None:
@@ -626,7 +628,7 @@ class Relay:
         self._pass_to_client(stream.rest)
         connection.setblocking(False)
         self._to_service[:] = self._hello
-        self._is_repeating = self._is_initialized
+        self._is_repeating = bool(self._hello) and json.dumps(self._hello_id) not in self._open
         return connection
 
     def _check_client(self, seconds: float = 0) -> None:
@@ -694,9 +696,9 @@ class Relay:
             if "method" not in fields and (number := fields.get("id")) is not None:
                 if self._is_repeating and number == self._hello_id:
                     self._is_repeating = False
-                    self._to_service[:0] = (
-                        json.dumps({"jsonrpc": "2.0", "method": _INITIALIZED}).encode() + b"\n"
-                    )
+                    if self._is_initialized:
+                        initialized = json.dumps({"jsonrpc": "2.0", "method": _INITIALIZED})
+                        self._to_service[:0] = initialized.encode() + b"\n"
                     continue
                 self._open.pop(json.dumps(number), None)
             _write(line)

@@ -113,14 +113,16 @@ class Service:
             os.unlink(path)
         server = await asyncio.start_unix_server(self._accept, path, limit=_MAX_LINE, backlog=512)
         os.chmod(path, 0o600)
+        own = _identify(path)
         self._on_serve()
         loading = asyncio.ensure_future(run_in_thread(_load_protocol))
         opening = asyncio.ensure_future(self._workspaces.open_planned(self._stopping))
         try:
-            await self._watch_idle_time()
+            await self._watch_idle_time(lambda: _identify(path) == own)
         finally:
             # New clients find no service. They start one once the lock is free.
-            os.unlink(path)
+            if _identify(path) == own:
+                os.unlink(path)
             server.close()
             if self._connections:
                 await asyncio.wait(self._connections, timeout=_DRAIN_SECONDS)
@@ -133,12 +135,13 @@ class Service:
             opening.cancel()
             await self._workspaces.close()
 
-    async def _watch_idle_time(self) -> None:
-        """Return when the service is stopped, or has been idle for long enough."""
-        while not self._stopping.is_set():
+    async def _watch_idle_time(self, is_reachable: Callable[[], bool]) -> None:
+        """Return when the service is stopped, has been idle for long enough, or can no longer be reached."""
+        while is_reachable():
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(_CHECK_SECONDS, self._idle_seconds)):
                     await self._stopping.wait()
+                    return
             if self._connections or any(each.is_used for each in self._workspaces.all):
                 self._used = time.monotonic()
             elif time.monotonic() - self._used >= self._idle_seconds:
@@ -254,6 +257,15 @@ class Service:
             "memory_bytes": await run_in_thread(self._platform.memory_of, os.getpid()),
             "workspaces": workspaces,
         }
+
+
+def _identify(path: str) -> tuple[int, int] | None:
+    """Return device and inode of the socket at ``path``, None if there is no file."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 async def _refuse(connection: Connection, status: int, said: str) -> None:

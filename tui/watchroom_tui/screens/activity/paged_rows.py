@@ -117,16 +117,41 @@ class PagedRowList(RowList):
         return bool(self._wanted)
 
     def move_to(self, key: Hashable) -> bool:
-        """Move the cursor to the row ``key``, once it is loaded. Return False if it is not loaded yet."""
-        if super().move_to(key):
+        """Move the cursor to the row ``key``, once it is loaded. Return False if it is not loaded yet.
+
+        Drop the keys that were typed ahead for the row if it does not exist.
+        """
+        # The first page replaces all rows, and with them the cursor.
+        is_replaced = self._asked is not None and self._asked.before == sys.maxsize
+        if super().move_to(key) and not is_replaced:
             return True
         if not isinstance(key, int):
             return False
-        is_older = not self._loaded or key < self._oldest
-        self._wanted = key if is_older and not self._complete else 0
-        if self._wanted and self._loaded and self._asked is None:
+        if not self._may_load(key):
+            self._give_up()
+            return False
+        self._wanted = key
+        if self._loaded and self._asked is None:
             self._ask(self._oldest)
         return False
+
+    def _may_load(self, key: int) -> bool:
+        """Return whether a page that is not loaded yet may have the row ``key``."""
+        if self._asked is not None:
+            return key < self._asked.before
+        return not self._complete and (not self._loaded or key < self._oldest)
+
+    def forget(self, request: PageRequested) -> None:
+        """Forget ``request``, which could not be answered. The next movement repeats it."""
+        if request is self._asked:
+            self._asked = None
+            if self._wanted:
+                self._give_up()
+
+    def _give_up(self) -> None:
+        """Stop to look for the row to which the cursor moves."""
+        self._wanted = 0
+        dashboard_of(self).drop_keys()
 
     def title_text(self, title: str) -> str:
         return f"{title} · {self._label}" if self._label else title

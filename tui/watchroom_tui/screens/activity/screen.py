@@ -7,10 +7,11 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
+from watchroom.errors import JournalError
 from watchroom.features.overview.model import Model, Need
 from watchroom.kernel.journal import RowFilter
 from watchroom.kernel.reads import read_page
-from watchroom.model import Outcome, Row
+from watchroom.model import Outcome, Row, is_step
 
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.dialogs.revert import ask_to_revert_row
@@ -42,6 +43,9 @@ class ActivityScreen(BaseScreen):
         return self.query_one("#rows", PagedRowList).is_seeking
 
     def go_to_row(self, row: Row) -> None:
+        if not self._only.admits(row):
+            self._outcome, self._with_steps = None, self._with_steps or is_step(row)
+            self._show_only()
         self.query_one("#rows", PagedRowList).move_to(row.seq)
 
     @property
@@ -61,9 +65,12 @@ class ActivityScreen(BaseScreen):
         self._with_steps = not self._with_steps
         self._show_only()
 
+    @property
+    def _only(self) -> RowFilter:
+        return RowFilter(outcome=self._outcome, steps=self._with_steps)
+
     def _show_only(self) -> None:
-        only = RowFilter(outcome=self._outcome, steps=self._with_steps)
-        self.query_one("#rows", PagedRowList).show_only(only, self._label())
+        self.query_one("#rows", PagedRowList).show_only(self._only, self._label())
 
     def _label(self) -> str:
         texts = self.dashboard.texts
@@ -78,8 +85,13 @@ class ActivityScreen(BaseScreen):
     async def load(self, request: PagedRowList.PageRequested) -> None:
         app, only = self.dashboard, request.only
         newest = request.before if app.is_live else min(request.before, app.model.seq + 1)
-        page = await asyncio.to_thread(read_page, app.journal, newest, only=only, limit=PagedRowList.PAGE)
-        self.query_one("#rows", PagedRowList).add_older(request, page.rows)
+        rows = self.query_one("#rows", PagedRowList)
+        try:
+            page = await asyncio.to_thread(read_page, app.journal, newest, only=only, limit=PagedRowList.PAGE)
+        except JournalError:
+            rows.forget(request)
+            raise
+        rows.add_older(request, page.rows)
 
     def action_revert_work(self) -> None:
         """Ask to revert what the row's agent did from that row on, or to undo the row if it is a revert."""

@@ -104,6 +104,8 @@ class FilesScreen(BaseScreen):
         """The row path of the changed file to go to once the changes are loaded."""
         self._wanted_tree = ""
         """The id of the tree to go to once the changes are loaded."""
+        self._wanted_since = 0
+        """The newest row when the person went there. Changes up to this row decide whether it exists."""
 
         self.changes = ChangeList(
             title="pane.changes", empty="empty.changes", id="changes", classes="pane -away"
@@ -172,25 +174,28 @@ class FilesScreen(BaseScreen):
             self._go_to_version(target.path, target.version)
         elif isinstance(target, TreeTarget):
             self._show_lists(self.dashboard.model)
-            self._wanted_tree = target.id
-            self._seek_change()
+            self._go_to_change(tree=target.id)
 
     @property
     def is_arriving(self) -> bool:
-        groups = {"changes"} if self._wanted_change or self._wanted_tree else set()
+        groups = {"changes"} if self._is_seeking_change else set()
         if self._wanted_seq is not None or self._wanted_version is not None:
             groups.add("versions")
         return any(
             each.node is self and each.group in groups and not each.is_finished for each in self.workers
         )
 
+    @property
+    def _is_seeking_change(self) -> bool:
+        return bool(self._wanted_change or self._wanted_tree)
+
     def go_to_row(self, row: Row) -> None:
         """Go to the file of ``row``, and to the row on the timeline of the file."""
         model = self.dashboard.model
         self._show_lists(model)
         if row.zone == REPO and self._had_changes:
-            self._wanted_change, self._wanted_seq = row.path, row.seq
-            self._seek_change()
+            self._wanted_seq = row.seq
+            self._go_to_change(row.path)
             return
         if not self.shared.move_to(row.path):
             # The file has no accepted version, so that only the row can be shown.
@@ -213,8 +218,8 @@ class FilesScreen(BaseScreen):
             return
         path, version = self._wanted_version
         if self._had_changes and any(each.path == path for each in self.dashboard.model.tree_files):
-            self._wanted_version, self._wanted_change = None, path
-            self._seek_change()
+            self._wanted_version = None
+            self._go_to_change(path)
             return
         head = next((each.head for each in self.dashboard.model.files if each.path == path), None)
         if head is not None and (head.version or 0) >= version and self.shared.move_to(path):
@@ -229,8 +234,15 @@ class FilesScreen(BaseScreen):
     def choose_file(self) -> None:
         self._show_versions()
 
+    def _go_to_change(self, path: str = "", tree: str = "") -> None:
+        """Go to a changed file, or to a tree, once the changes are loaded. ``path``: the file's row path."""
+        self._wanted_change, self._wanted_tree = path, tree
+        self._wanted_since = self.dashboard.model.seq
+        self._seek_change()
+
     def _seek_change(self) -> None:
-        """Go to the wanted file or tree if it is in the list of changes."""
+        """Go to the wanted file or tree if it is in the list of changes. Give up if the list is complete
+        without it. Otherwise the cursor would move when the file is changed later."""
         is_found = bool(self._wanted_tree) and self.changes.move_to_tree(self._wanted_tree)
         if self._wanted_change and self.changes.move_to_file(self._wanted_change):
             is_found = True
@@ -239,6 +251,10 @@ class FilesScreen(BaseScreen):
             self._is_in_tree = True
             self.front(self.changes)
             self._shown_file = None
+        elif self._is_seeking_change and self.tree_pane.loaded_seq >= self._wanted_since:
+            self._wanted_change = self._wanted_tree = ""
+            self._wanted_seq = None
+            self.dashboard.drop_keys()
         # The file under the cursor may have a new version.
         self._show_versions()
 

@@ -49,6 +49,10 @@ class TreePane:
         self._view = view
         self._reader: TreeReader | None = None
         self._seen: object = None
+        self._loaded: object = None
+        """The part of the model for which the changes were last loaded."""
+        self.loaded_seq = 0
+        """The newest row for which the changes are loaded, or for which git could not list them."""
         self._is_loading = False
         self._read: FileText | None = None
         """The text of the shown file."""
@@ -61,25 +65,28 @@ class TreePane:
     def is_outdated(self, model: Model) -> bool:
         """Return whether the changes must be loaded again for ``model``. Record the model."""
         seen = (model.trees, model.tree_files, model.predictions)
+        if self._loaded == seen:
+            self.loaded_seq = model.seq
         if self._seen is not None and self._seen == seen:
             return False
         self._seen = seen
         return not self._is_loading
 
     async def load_changes(self, on_loaded: Callable[[], object]) -> None:
-        """Load the changes. Repeat while the model changes. Call ``on_loaded`` after each load."""
+        """Load the changes. Repeat while the model changes, or if git fails. Call ``on_loaded`` after each
+        attempt."""
         self._is_loading = True
         try:
-            loaded: object = None
-            while loaded != self._seen:
-                loaded = self._seen
-                model = self._app.model
+            self._loaded = None
+            while self._loaded != self._seen:
+                seen, model = self._seen, self._app.model
                 conflicts = {each.path for each in model.conflicts if each.zone == REPO}
                 try:
                     files = await asyncio.to_thread(self._read_changes, model, conflicts)
                 except (WatchroomError, OSError):
                     # Git is busy, or the journal's server does not answer. The header reports the latter.
-                    loaded = None
+                    self.loaded_seq = model.seq
+                    on_loaded()
                     await asyncio.sleep(_PAUSE_AFTER_ERROR)
                     continue
                 predicted = {
@@ -89,6 +96,7 @@ class TreePane:
                     for path in each.paths
                 }
                 self._changes.show_changes(model.trees, files, predicted)
+                self._loaded, self.loaded_seq = seen, model.seq
                 on_loaded()
                 await asyncio.sleep(_PAUSE)
         finally:

@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 
 from textual import on, work
 from textual.app import ComposeResult
+from watchroom.errors import JournalError
 from watchroom.features.calls.reads import RequestDetails, read_request
 from watchroom.features.overview.model import Model, Need
 from watchroom.features.policy.reads import read_grants
@@ -153,7 +154,7 @@ class RequestsScreen(BaseScreen):
     @on(ItemList.Opened, "#requests")
     async def open_request(self) -> None:
         """Let the person answer a prompt, or go to the choices or the text of the request."""
-        await self._loaded.wait()
+        await self._wait_until_loaded()
         if self._full is None:
             return
         if self._full.asked.ended is None and self._full.request.kind == "prompt":
@@ -216,11 +217,17 @@ class RequestsScreen(BaseScreen):
     async def _open_request(self, kind: RequestKind | None = None) -> RequestDetails | None:
         """Return the loaded request if it is answerable and of ``kind``, else None."""
         # The selected request may still be loading. A quick key applies to it.
-        await self._loaded.wait()
+        await self._wait_until_loaded()
         details = self._full
         if details is None or not self._answering.is_answerable(details.asked, kind):
             return None
         return details
+
+    async def _wait_until_loaded(self) -> None:
+        """Wait until the selected request is loaded, or cannot be read. Read it again if it could not be
+        read."""
+        self._show_request()
+        await self._loaded.wait()
 
     def _show_request(self) -> None:
         asked = self.query_one("#requests", RequestList).item
@@ -239,6 +246,14 @@ class RequestsScreen(BaseScreen):
     @work(exclusive=True, group="request")
     async def load(self, asked: RequestView) -> None:
         """Show the request ``asked`` and its changes to the current files."""
+        try:
+            await self._load(asked)
+        except JournalError:
+            self._shown = None
+            self._loaded.set()
+            raise
+
+    async def _load(self, asked: RequestView) -> None:
         app = self.dashboard
         details = await asyncio.to_thread(read_request, app.journal, asked)
         changes: list[list[DiffLine] | None] = []
