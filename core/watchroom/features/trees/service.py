@@ -252,7 +252,7 @@ class Trees:
                 windows = [*dict.fromkeys((*running, *ended))]
                 held = {name: by for (each, name), by in self._leases.items() if each == tree.id}
                 own = {name for name, by in held.items() if holder in by}
-                return Busy(windows, held.keys() - own, None if is_whole else own)
+                return Busy(windows, held.keys() - own, own, is_whole)
 
         def add_to_windows(rows: list[Row]) -> None:
             committed.extend(rows)
