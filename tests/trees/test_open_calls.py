@@ -190,6 +190,45 @@ def test_two_texts_that_are_written_at_once_are_both_kept(
         assert author in (row.actor, *candidates_of(row))
 
 
+def test_an_edit_that_was_made_but_not_reported_is_its_agents_when_the_next_one_begins(
+    kept: Workspace, repository: Repository, carol: ScriptedClient
+) -> None:
+    carol.read("a.txt")
+    first = carol.begin_edit("a.txt", "one", "zero\none")
+    repository.write("a.txt", CAROLS)
+    second = carol.begin_edit("a.txt", "five", "five\nsix")
+    report(carol, *first)
+    repository.write("a.txt", BOTH)
+    report(carol, *second)
+    assert versions(kept, "a.txt") == [("carol", "tool", CAROLS), ("carol", "tool", BOTH)]
+
+
+def test_an_edit_that_was_made_but_not_reported_is_its_agents_when_another_agent_writes(
+    kept: Workspace, repository: Repository, bob: ScriptedClient, carol: ScriptedClient, wait: Wait
+) -> None:
+    carol.read("a.txt")
+    bob.read("a.txt")
+    carols = carol.begin_edit("a.txt", "one", "zero\none")
+    wait(61)
+    repository.write("a.txt", CAROLS)
+    bobs = bob.begin_edit("a.txt", "five", "five\nsix")
+    report(carol, *carols)
+    bob.end_edit(*bobs)
+    assert versions(kept, "a.txt") == [("carol", "tool", CAROLS), ("bob", "tool", BOTH)]
+    assert conflicts(kept, "a.txt") == []
+
+
+def test_a_change_between_check_and_write_may_be_by_the_agents_own_command(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    alice.read("a.txt")
+    alice.begin_bash("./serve")
+    begun = alice.begin_edit("a.txt", "one", "zero\none")
+    repository.write("a.txt", OTHERS)
+    alice.end_edit(*begun)
+    assert versions(kept, "a.txt") == [("alice", "window", OTHERS), ("alice", "tool", BOTH)]
+
+
 def test_lines_that_an_interrupted_command_removed_are_a_conflict(
     kept: Workspace, repository: Repository, alice: ScriptedClient, bob: ScriptedClient
 ) -> None:

@@ -317,6 +317,7 @@ class TreeCalls:
     def _decide_writes(
         self, holder: Holder, files: Mapping[TreeFile, FileWrite], use: ToolUse
     ) -> CallVerdict:
+        self._record_made(holder, files)
         for tree in {each.tree.id: each.tree for each in files}.values():
             self._trees.refresh(tree, holder)
         opened: dict[str, _OpenWrite] = {}
@@ -349,6 +350,19 @@ class TreeCalls:
         call = _OpenCall(tuple(opened.values()), can_end_unreported=use.can_end_unreported)
         self._remember(holder, call)
         return CallVerdict(texts=tuple(merged))
+
+    def _record_made(self, holder: Holder, files: Collection[TreeFile]) -> None:
+        """Record the writes of ``files`` by other calls that were made, but are not reported yet."""
+        with self._lock:
+            opened = [
+                (each, write)
+                for each, call in self._open.items()
+                for write in call.writes
+                if each != holder and write.file in files
+            ]
+        for each, write in opened:
+            if self._is_made(write):
+                self._keep_untold(each.agent, self._end_write(each, write._replace(told=""), None))
 
     def _decide(
         self, holder: Holder, file: TreeFile, intent: Intent
@@ -533,14 +547,14 @@ class TreeCalls:
             with self._lock:
                 self._untold.setdefault(agent, []).extend(told)
 
-    def _others_since(self, agent: str, file: TreeFile, began: float) -> dict[Holder, _Command]:
-        """Return the commands of other agents that ran at ``began`` or later, and their open calls that have
-        written ``file``."""
+    def _find_running(self, agent: str, file: TreeFile, began: float) -> dict[Holder, _Command]:
+        """Return the commands that ran at ``began`` or later, and open calls of agents other than ``agent``
+        that have written ``file``."""
         with self._lock:
             found = {
                 holder: each
                 for holder, each in self._commands.items()
-                if holder.agent != agent and (each.ended is None or each.ended >= began)
+                if each.ended is None or each.ended >= began
             }
             opened = [
                 (holder, write)
@@ -851,9 +865,10 @@ class TreeCalls:
         detail: dict[str, Json] = {GRADE: "tool", CLIENT_CALL_ID: holder.call}
         rows = file.tree.record_write(
             *(file.name, call, detail, expected, between),
-            lambda: [each.window for each in self._others_since(holder.agent, file, began).values()],
+            lambda: [each.window for each in self._find_running(holder.agent, file, began).values()],
         )
-        own = [row for row in rows if row.actor == holder.agent]
+        made = (holder.agent, holder.call)
+        own = [row for row in rows if (row.actor, row.detail.get(CLIENT_CALL_ID)) == made]
         told = [write.told] if write.told else []
         if not write.is_checked:
             told += self._find_losses(holder, own[-1:])
@@ -862,7 +877,8 @@ class TreeCalls:
         if own and write.is_checked:
             self._note_own(holder.agent, write, own, between or (newest.text if other is not None else None))
         self._trees.publish(rows)
-        others = self._others_since(holder.agent, file, began)
+        running = self._find_running(holder.agent, file, began)
+        others = {each: command for each, command in running.items() if each.agent != holder.agent}
         if between is not None:
             for each in others:
                 self._find_losses(each, [row for row in rows[:-1] if row.actor != holder.agent])

@@ -445,10 +445,10 @@ class TreeRecorder:
         - ``call``, ``detail``: the call and detail of the version.
         - ``expected``: the text that the tool writes, None for a deletion or if unknown.
         - ``between``: the text that somebody else wrote just before, None if nobody did.
-        - ``find_windows``: returns the commands of other agents that ran during the write.
+        - ``find_windows``: returns the commands that ran during the write.
 
-        If the file's text is not as expected, a second version records it: a formatter or one of these
-        commands changed it.
+        If the file's text is not as expected, a second version records it: a formatter or a command of
+        another agent changed it.
         """
         with self._lock, self.exclusive():
             (head,) = self.heads([name])
@@ -477,7 +477,7 @@ class TreeRecorder:
                 drafts.append(call.write(REPO, self.path(name), expected, "", version, made))
                 version += 1
                 call = call.with_tool(FORMATTER)
-                if windows:
+                if any(each.agent != call.actor for each in windows):
                     own = Window(call.actor, get_text(detail, CLIENT_CALL_ID))
                     actor, detail = _author((*windows, own))
                     call = CallContext(actor, CHANGE)
