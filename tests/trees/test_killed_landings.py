@@ -38,7 +38,7 @@ with Workspace.open(root) as workspace:
     trees = {each.git.folder: each for each in workspace.trees.all()}
     for module in (git_merge, git_writes, trials):
         module.run_git = counted(module.run_git)
-    trials.run_child = counted(trials.run_child)
+    trials.run_contained = counted(trials.run_contained)
     for name in ("link", "replace", "unlink"):
         setattr(os, name, counted(getattr(os, name)))
     workspace.journal.append = counted(workspace.journal.append)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import pytest
@@ -187,6 +188,109 @@ def test_two_texts_that_are_written_at_once_are_both_kept(
     for row in rows_of(kept, "a.txt"):
         author = "carol" if kept.journal.content(row.seq) == CAROLS else "bob"
         assert author in (row.actor, *candidates_of(row))
+
+
+def test_an_edit_that_was_made_but_not_reported_is_its_agents_when_the_next_one_begins(
+    kept: Workspace, repository: Repository, carol: ScriptedClient
+) -> None:
+    carol.read("a.txt")
+    first = carol.begin_edit("a.txt", "one", "zero\none")
+    repository.write("a.txt", CAROLS)
+    second = carol.begin_edit("a.txt", "five", "five\nsix")
+    report(carol, *first)
+    repository.write("a.txt", BOTH)
+    report(carol, *second)
+    assert versions(kept, "a.txt") == [("carol", "tool", CAROLS), ("carol", "tool", BOTH)]
+
+
+def test_an_edit_that_was_made_but_not_reported_is_its_agents_when_another_agent_writes(
+    kept: Workspace, repository: Repository, bob: ScriptedClient, carol: ScriptedClient, wait: Wait
+) -> None:
+    carol.read("a.txt")
+    bob.read("a.txt")
+    carols = carol.begin_edit("a.txt", "one", "zero\none")
+    wait(61)
+    repository.write("a.txt", CAROLS)
+    bobs = bob.begin_edit("a.txt", "five", "five\nsix")
+    report(carol, *carols)
+    bob.end_edit(*bobs)
+    assert versions(kept, "a.txt") == [("carol", "tool", CAROLS), ("bob", "tool", BOTH)]
+    assert conflicts(kept, "a.txt") == []
+
+
+def test_a_change_between_check_and_write_may_be_by_the_agents_own_command(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    alice.read("a.txt")
+    alice.begin_bash("./serve")
+    begun = alice.begin_edit("a.txt", "one", "zero\none")
+    repository.write("a.txt", OTHERS)
+    alice.end_edit(*begun)
+    assert versions(kept, "a.txt") == [("alice", "window", OTHERS), ("alice", "tool", BOTH)]
+
+
+def test_lines_that_an_interrupted_command_removed_are_a_conflict(
+    kept: Workspace, repository: Repository, alice: ScriptedClient, bob: ScriptedClient
+) -> None:
+    alice.read("b.txt")
+    alice.begin_bash("./generate b.txt")
+    bob.read("b.txt")
+    bob.edit("b.txt", "b", "b\nby bob")
+    repository.write("b.txt", "b\nby the command\n")
+    alice.stop()
+    assert conflicts(kept, "b.txt") == [("lines_lost", "b\nby bob\n")]
+    alice.end_bash(*alice.begin_bash("./other"))
+    assert any(each.startswith("You removed 1 line of bob in 'b.txt'") for each in alice.told)
+
+
+def test_interrupted_commands_end_although_git_fails(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    alice.begin_bash("./one")
+    alice.begin_bash("./two")
+    index = repository.folder / ".git" / "index"
+    content = index.read_bytes()
+    index.write_bytes(b"no index")
+    alice.stop()
+    index.write_bytes(content)
+    kept.trees.refresh_all()
+    repository.write("a.txt", "by hand\n")
+    assert versions(kept, "a.txt") == [("outside", "external", "by hand\n")]
+
+
+@pytest.mark.parametrize("event", ["Stop", "SessionEnd"])
+def test_interrupted_commands_end_although_the_row_of_a_write_is_refused(
+    kept: Workspace, repository: Repository, alice: ScriptedClient, event: str
+) -> None:
+    alice.read("a.txt")
+    alice.begin_edit("a.txt", "one", "zero\none")
+    repository.write("a.txt", CAROLS)
+    alice.begin_bash("./other")
+    with refusing(repository.root, f"NEW.zone = '{REPO}'"), pytest.raises(JournalError):
+        alice.hook(event)
+    kept.trees.refresh_all()
+    repository.write("b.txt", "by hand\n")
+    assert versions(kept, "b.txt") == [("outside", "external", "by hand\n")]
+    if event == "Stop":
+        alice.stop()
+        assert versions(kept, "a.txt") == [("alice", "tool", CAROLS)]
+    repository.write("a.txt", "by hand\n")
+    assert versions(kept, "a.txt")[-1] == ("outside", "external", "by hand\n")
+
+
+def test_interrupted_commands_end_although_the_tree_of_a_write_was_removed(
+    kept: Workspace, repository: Repository, tmp_path: Path
+) -> None:
+    linked = tmp_path / "linked"
+    repository.git("worktree", "add", "-q", str(linked))
+    alice = ScriptedClient(kept, "alice", linked)
+    alice.begin_edit("a.txt", "one", "zero\none")
+    alice.begin_bash("./other")
+    repository.git("worktree", "remove", str(linked))
+    kept.trees.look_after()
+    alice.stop()
+    repository.write("a.txt", "by hand\n")
+    assert versions(kept, "a.txt") == [("outside", "external", "by hand\n")]
 
 
 def test_an_edit_whose_row_was_refused_is_recorded_by_the_next_call(

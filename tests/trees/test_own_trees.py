@@ -24,7 +24,7 @@ from watchroom import Workspace
 from watchroom.errors import InvalidRepository, InvalidTree, NoFreePorts, TreeKept, UnknownTree
 from watchroom.features.trees.git import GitTree
 from watchroom.features.trees.own_trees import AddedTree, Listeners, OwnTrees
-from watchroom.features.trees.recorder import TreeRecorder
+from watchroom.features.trees.recorder import TreeRecorder, Window
 from watchroom.features.trees.rows import ADD_TREE, REMOVE_TREE, SETUP_TREE
 from watchroom.features.trees.tree_files import intersect_names
 from watchroom.kernel.call_context import CallContext
@@ -615,7 +615,6 @@ def test_files_that_git_was_told_to_overlook_are_recorded(world: World) -> None:
 
 
 def test_a_staged_text_that_has_a_version_is_not_recorded_again(world: World) -> None:
-    """The lines of the newest text would count as others' work."""
     added = world.add("x")
     world.workspace.scan()
     alice = ScriptedClient(world.workspace, "alice", Path(added.tree.folder))
@@ -626,7 +625,7 @@ def test_a_staged_text_that_has_a_version_is_not_recorded_again(world: World) ->
     assert authors(world, added, "new.txt") == ["alice", "alice"]
     world.git(added, "update-index", "--cacheinfo", f"100644,{world.branch('x:b.txt')},new.txt")
     world.trees.plan_removal("x")
-    assert authors(world, added, "new.txt")[2:] == ["outside", "outside"]
+    assert authors(world, added, "new.txt")[2:] == ["outside", "alice"]
 
 
 # Odd states
@@ -686,7 +685,7 @@ def test_a_folder_that_is_replaced_while_it_is_recorded_stops_nothing(world: Wor
         shutil.rmtree(added.tree.folder)
         Repository(Path(added.tree.folder)).commit(own="own\n")
         # The first waits for this recorder, the second must not wait for the first.
-        for ask in (trees.all, lambda: trees.windows_of("alice")):
+        for ask in (trees.all, lambda: trees.is_uncompared(Window("alice", "call"))):
             threads.append(Thread(target=ask, daemon=True))
             threads[-1].start()
             threads[-1].join(0.5)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import Final, NamedTuple
 
-from watchroom.errors import JournalError
+from watchroom.errors import FolderDenied, JournalError, WatchroomError
 from watchroom.features.config.store import Store
 from watchroom.features.policy.shell_reader import find_commands
 from watchroom.features.trees.commits import AgentCommits
@@ -186,10 +186,8 @@ class TreeCalls:
         """The newest calls with a recorded refusal, at most `_MAX_CALLS`."""
         self._news: dict[str, dict[str, int]] = {}
         """By agent and path: the version to report to the agent."""
-        self._late: dict[Holder, None] = {}
-        """The newest ended commands whose changes are not all recorded yet, at most `_MAX_CALLS`."""
         self._untold: dict[str, list[str]] = {}
-        """By agent: notices about the changes of such commands."""
+        """By agent: notices about calls whose reports have no answer, or came before the changes."""
         self._active: dict[str, dict[str, str]] = {}
         """By tree and session: the agent that works there."""
         trees.subscribe(self._hear)
@@ -272,7 +270,11 @@ class TreeCalls:
         """Return whether the file is as ``write`` makes it, and differs from the text at the check."""
         if write.file.tree.was_replaced():
             return False
-        content = write.file.tree.content(write.file.name)
+        try:
+            content = write.file.tree.content(write.file.name)
+        except FolderDenied:
+            # For example, the tree was removed.
+            return False
         found = content.text if content is not None and content.data is None else None
         if write.removes and content is None:
             return write.before is not None
@@ -318,6 +320,7 @@ class TreeCalls:
     def _decide_writes(
         self, holder: Holder, files: Mapping[TreeFile, FileWrite], use: ToolUse
     ) -> CallVerdict:
+        self._record_made(holder, files)
         for tree in {each.tree.id: each.tree for each in files}.values():
             self._trees.refresh(tree, holder)
         opened: dict[str, _OpenWrite] = {}
@@ -350,6 +353,19 @@ class TreeCalls:
         call = _OpenCall(tuple(opened.values()), can_end_unreported=use.can_end_unreported)
         self._remember(holder, call)
         return CallVerdict(texts=tuple(merged))
+
+    def _record_made(self, holder: Holder, files: Collection[TreeFile]) -> None:
+        """Record the writes of ``files`` by other calls that were made, but are not reported yet."""
+        with self._lock:
+            opened = [
+                (each, write)
+                for each, call in self._open.items()
+                for write in call.writes
+                if each != holder and write.file in files
+            ]
+        for each, write in opened:
+            if self._is_made(write):
+                self._keep_untold(each.agent, self._end_write(each, write._replace(told=""), None))
 
     def _decide(
         self, holder: Holder, file: TreeFile, intent: Intent
@@ -506,21 +522,42 @@ class TreeCalls:
         self._remember(holder, _OpenCall(window=window, last_seq=self._store.journal.last_seq(), home=home))
         return PROCEED
 
-    def _close_window(self, holder: Holder, window: Window) -> list[Row]:
-        rows = self._trees.close_window(window)
-        with self._lock:
-            if holder in self._commands:
-                self._commands[holder] = self._commands[holder]._replace(ended=time.monotonic())
-        return rows
+    def _close_window(self, holder: Holder, window: Window, home: str) -> list[Row]:
+        try:
+            return self._trees.close_window(window, lambda rows: self._hear_late(holder, home, rows))
+        finally:
+            with self._lock:
+                if holder in self._commands:
+                    self._commands[holder] = self._commands[holder]._replace(ended=time.monotonic())
 
-    def _others_since(self, agent: str, file: TreeFile, began: float) -> dict[Holder, _Command]:
-        """Return the commands of other agents that ran at ``began`` or later, and their open calls that have
-        written ``file``."""
+    def _find_effects(self, holder: Holder, home: str, rows: Sequence[Row]) -> list[str]:
+        """Record the lines that the command of ``holder`` removed unseen, and its changes of other trees.
+        Return the notices for its agent. ``rows``: the changes while it ran."""
+        return self._find_losses(holder, rows) + self._note_other_trees(holder, rows, home)
+
+    def _hear_late(self, holder: Holder, home: str, rows: Sequence[Row]) -> None:
+        """Do as `_find_effects` does, and keep the notices, because the command's report is answered."""
+        try:
+            told = self._find_effects(holder, home, rows)
+        except JournalError as error:
+            _log.warning("%s", error)
+        else:
+            self._keep_untold(holder.agent, told)
+
+    def _keep_untold(self, agent: str, told: Sequence[str]) -> None:
+        """Keep the notices ``told`` for ``agent`` until its next call or prompt."""
+        if told:
+            with self._lock:
+                self._untold.setdefault(agent, []).extend(told)
+
+    def _find_running(self, agent: str, file: TreeFile, began: float) -> dict[Holder, _Command]:
+        """Return the commands that ran at ``began`` or later, and open calls of agents other than ``agent``
+        that have written ``file``."""
         with self._lock:
             found = {
                 holder: each
                 for holder, each in self._commands.items()
-                if holder.agent != agent and (each.ended is None or each.ended >= began)
+                if each.ended is None or each.ended >= began
             }
             opened = [
                 (holder, write)
@@ -618,15 +655,11 @@ class TreeCalls:
             self._end_reading(holder.agent, use.path, result)
         changed: list[Row] = []
         if opened.window is not None and not result.is_running:
-            changed = self._close_window(holder, opened.window)
-            told += self._find_losses(holder, changed)
-            told += self._note_other_trees(holder, changed, opened.home)
-            if self._trees.is_uncompared(opened.window):
-                with self._lock:
-                    self._late[holder] = None
-                    if len(self._late) > _MAX_CALLS:
-                        del self._late[next(iter(self._late))]
-        if use.command and use.folder and not result.is_failed:
+            changed = self._close_window(holder, opened.window, opened.home)
+            told += self._find_effects(holder, opened.home, changed)
+        # The command may also have changed a file that it names.
+        is_compared = opened.window is None or not self._trees.is_uncompared(opened.window)
+        if use.command and use.folder and not result.is_failed and is_compared:
             self._note_named(holder.agent, use, {row.path for row in changed}, opened.last_seq)
         made = {self._find(each): each.intent for each in use.writes}
         for write in opened.writes if not result.is_failed else ():
@@ -683,26 +716,30 @@ class TreeCalls:
         def is_ended(holder: Holder) -> bool:
             return holder.session == session and holder.call not in running
 
-        self._settle_unreported(lambda holder, _: is_ended(holder))
+        failures: list[WatchroomError] = []
+        try:
+            self._settle_unreported(lambda holder, _: is_ended(holder))
+        except WatchroomError as error:
+            failures.append(error)
         with self._lock:
             own = [(holder, call) for holder, call in self._open.items() if is_ended(holder)]
-            ended = [(holder, call) for holder, call in own if is_over or not call.is_background]
+            # A write whose row was refused stays open until the end of the next turn.
+            ended = [each for each in own if is_over or not (each[1].is_background or each[1].writes)]
             for holder, _ in ended:
                 del self._open[holder]
             if is_over:
                 for sessions in self._active.values():
                     sessions.pop(session, None)
-        while ended:
-            holder, call = ended[0]
+        for holder, call in ended:
             if call.window is not None:
                 try:
-                    self._close_window(holder, call.window)
-                except JournalError:
-                    with self._lock:
-                        self._open.update(ended[1:] if is_over else ended)
-                    raise
-            del ended[0]
-        self._trees.release(is_ended)
+                    self._hear_late(holder, call.home, self._close_window(holder, call.window, call.home))
+                except WatchroomError as error:
+                    # The trees are compared later.
+                    failures.append(error)
+        self._trees.release(lambda each: is_ended(each) and each not in self._open)
+        if failures:
+            raise failures[0]
 
     def suspend(self, holder: Holder) -> None:
         """End the leases of the call of ``holder``, which waits for a person. `begin` must follow before the
@@ -831,13 +868,11 @@ class TreeCalls:
         detail: dict[str, Json] = {GRADE: "tool", CLIENT_CALL_ID: holder.call}
         rows = file.tree.record_write(
             *(file.name, call, detail, expected, between),
-            lambda: [
-                *(each.window for each in self._others_since(holder.agent, file, began).values()),
-                *self._trees.windows_of(holder.agent),
-            ],
+            lambda: [each.window for each in self._find_running(holder.agent, file, began).values()],
             removes=write.removes,
         )
-        own = [row for row in rows if row.actor == holder.agent]
+        made = (holder.agent, holder.call)
+        own = [row for row in rows if (row.actor, row.detail.get(CLIENT_CALL_ID)) == made]
         told = [write.told] if write.told else []
         if not write.is_checked:
             told += self._find_losses(holder, own[-1:])
@@ -846,7 +881,8 @@ class TreeCalls:
         if own and write.is_checked:
             self._note_own(holder.agent, write, own, between or (newest.text if other is not None else None))
         self._trees.publish(rows)
-        others = self._others_since(holder.agent, file, began)
+        running = self._find_running(holder.agent, file, began)
+        others = {each: command for each, command in running.items() if each.agent != holder.agent}
         if between is not None:
             for each in others:
                 self._find_losses(each, [row for row in rows[:-1] if row.actor != holder.agent])
@@ -977,28 +1013,6 @@ class TreeCalls:
             for agent, _ in self._seen.who_saw_before(row):
                 with self._lock:
                     self._news.setdefault(agent, {})[row.path] = row.version
-        with self._lock:
-            late = [*self._late]
-        for holder in late:
-            self._find_late_losses(holder, rows)
-
-    def _find_late_losses(self, holder: Holder, rows: Sequence[Row]) -> None:
-        """Record the lines of others that the ended command of ``holder`` removed unseen, if ``rows`` has its
-        changes."""
-        made = [
-            row for row in rows if (row.actor, row.detail.get(CLIENT_CALL_ID)) == (holder.agent, holder.call)
-        ]
-        is_over = not self._trees.is_uncompared(Window(holder.agent, holder.call))
-        try:
-            told = self._find_losses(holder, made)
-        except JournalError as error:
-            _log.warning("%s", error)
-            return
-        with self._lock:
-            if told:
-                self._untold.setdefault(holder.agent, []).extend(told)
-            if is_over:
-                self._late.pop(holder, None)
 
     def _take_news(self, agent: str) -> list[str]:
         """Return the notices about files that ``agent`` read and others changed, and about its lines that

@@ -6,15 +6,17 @@ Paths in a tree are texts with ``/``. Bytes that are not UTF-8 are escaped as `o
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 import secrets
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from watchroom.errors import GitError
 from watchroom.features.tasks.ignored_files import ignored_among
-from watchroom.features.trees.git_process import reason_of, run_git
+from watchroom.features.trees.git_process import SECONDS, is_timeout, reason_of, run_git
 from watchroom.features.trees.git_writes import CommitRequest, FileState, GitWriter
 from watchroom.features.trees.index_lock import IndexLock
 from watchroom.kernel.rules.file_versions import Blob
@@ -51,6 +53,10 @@ _LINK_MODE: Final = 0o120000
 _SUBMODULE_MODE: Final = 0o160000
 ODD_PATH: Final = re.compile(r"[\n\r]|^[ \t]")
 """Matches paths that cannot be in a line of the input of ``git cat-file``."""
+_STATUS_SECONDS: Final = 10.0
+"""Timeout in seconds for git to list changed files with filters. A filter that takes longer is stuck."""
+_RETRY_SECONDS: Final = 600.0
+"""Seconds for which filters do not apply to that list after the timeout."""
 _NO_FILTER: Final = (b"unspecified", b"unset", b"set")
 """Values of the attribute ``filter`` that name no filter."""
 _FAILED_FILTER: Final = re.compile(rb"clean filter '([^'\n]+)' failed")
@@ -154,6 +160,8 @@ class GitTree:
         self.git = git
         self.common = common
         self._packed: tuple[IndexStamp, bytes] | None = None
+        self._unfiltered_until = -math.inf
+        """When filters apply again to the list of changed files, by `time.monotonic`."""
         self._lock = IndexLock(git)
 
     @classmethod
@@ -272,7 +280,9 @@ class GitTree:
         ignore.
 
         Deleted files are included. Submodules, nested repositories, and changes that are only staged are not.
-        Git skips files that are marked as unchanged (``update-index --assume-unchanged``). Raise `GitError`.
+        Git skips files that are marked as unchanged (``update-index --assume-unchanged``). After a filter has
+        taken too long, no filter applies for ten minutes, and unchanged files with filters can be included.
+        Raise `GitError`.
         """
         asked = (
             "status",
@@ -282,7 +292,16 @@ class GitTree:
             "--no-renames",
             "--ignore-submodules=all",
         )
-        done = self._run(*asked, accepted=None)
+        done: ChildResult | None = None
+        if time.monotonic() >= self._unfiltered_until:
+            try:
+                done = self._run(*asked, accepted=None, timeout=_STATUS_SECONDS)
+            except GitError as error:
+                if not is_timeout(error):
+                    raise
+                self._unfiltered_until = time.monotonic() + _RETRY_SECONDS
+        if done is None:
+            done = self._run(*asked, accepted=None, settings=disable_filters(self._list_all_filters()))
         failed = _FAILED_FILTER.search(done.errors) if done.status else None
         if failed is not None:
             # The filter's program is missing, and git would compare nothing. Without the filter, files of LFS
@@ -442,12 +461,19 @@ class GitTree:
         values = ("" if each in _NO_FILTER else os.fsdecode(each) for each in printed[2::3])
         return dict(zip(paths, values, strict=True))
 
+    def _list_all_filters(self) -> set[str]:
+        """Return the names of the filters in git's settings."""
+        asked = ("config", "--null", "--name-only", "--get-regexp", r"^filter\.")
+        printed = os.fsdecode(self._run(*asked, accepted=(0, 1)).output)
+        return {each.removeprefix("filter.").rpartition(".")[0] for each in printed.split("\0") if each}
+
     def _run(
         self,
         *arguments: str,
         given: bytes = b"",
         accepted: Sequence[int] | None = (0,),
         settings: Sequence[str] = (),
+        timeout: float = SECONDS,
     ) -> ChildResult:
         return run_git(
             arguments,
@@ -455,6 +481,7 @@ class GitTree:
             variables={"GIT_DIR": self.git, "GIT_WORK_TREE": self.folder},
             settings=settings,
             given=given,
+            timeout=timeout,
             accepted=accepted,
         )
 

@@ -80,6 +80,11 @@ def run_git(
     return done
 
 
+def is_timeout(error: GitError) -> bool:
+    """Return whether `run_git` has raised ``error`` because git exceeded the timeout."""
+    return isinstance(error.__cause__, TimeoutError)
+
+
 def git_command(arguments: Sequence[str], settings: Sequence[str] = ()) -> list[str]:
     """Return the command that runs git with ``arguments``. ``settings``: see `run_git`."""
     options = [part for setting in (*SAFE_SETTINGS, *settings) for part in ("-c", setting)]

@@ -30,29 +30,35 @@ class HeadLog:
 
     def __init__(self, git: str) -> None:
         self._path = os.path.join(git, "logs", "HEAD")
-        self._size = self._find_size()
+        self._last = self._next = b"".join(self._read_lines()[-1:])
+        """The newest line that later calls of `read` leave out, and the one after `advance`. Not offsets:
+        git removes old lines, for example after a commit."""
 
-    def _find_size(self) -> int:
-        try:
-            return os.stat(self._path).st_size
-        except OSError:
-            return 0
-
-    def read(self, head: str) -> list[HeadMove]:
-        """Return the moves since the last call up to the newest move to the commit ``head``, oldest first.
-        Later calls return the rest. Empty if git keeps no log, or has shortened it."""
+    def _read_lines(self) -> list[bytes]:
         try:
             with open(self._path, "rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                self._size = min(size, max(self._size, size - _MAX_BYTES))
-                file.seek(self._size)
-                lines = file.read(size - self._size).splitlines(keepends=True)
+                file.seek(max(0, os.fstat(file.fileno()).st_size - _MAX_BYTES))
+                return file.read().splitlines()
         except OSError:
             return []
-        moves = [_parse(line) for line in lines]
+
+    def read(self, head: str) -> list[HeadMove]:
+        """Return the moves since the last `advance` up to the newest move to the commit ``head``, oldest
+        first. Empty if git keeps no log, or has removed the line before these moves."""
+        lines = self._read_lines()
+        known = [number for number, line in enumerate(lines, 1) if line == self._last]
+        start = known[-1] if known else 0
+        moves = [_parse(line) for line in lines[start:]]
         count = max((number for number, move in enumerate(moves, 1) if move and move.new == head), default=0)
-        self._size += sum(map(len, lines[:count]))
+        if self._last and not known:
+            self._next = b"".join((lines[:count] or lines)[-1:])
+            return []
+        self._next = lines[start + count - 1] if count else self._last
         return [move for move in moves[:count] if move is not None]
+
+    def advance(self) -> None:
+        """Make later calls of `read` leave out the moves that the last call returned."""
+        self._last = self._next
 
 
 def _parse(line: bytes) -> HeadMove | None:

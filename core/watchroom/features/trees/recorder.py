@@ -83,12 +83,15 @@ class Busy(NamedTuple):
 
     - ``windows``: the running commands. One of their agents made the changes.
     - ``leased``: the names of files that agents' own tools are writing. They are compared later.
-    - ``only``: the names of the files to compare while git changes the others. None for all.
+    - ``own``: the names of files that the caller is about to write. They are compared even while git changes
+      files.
+    - ``is_whole``: whether all files are compared, unless git changes them.
     """
 
     windows: Sequence[Window] = ()
     leased: Collection[str] = ()
-    only: Collection[str] | None = None
+    own: Collection[str] = ()
+    is_whole: bool = True
 
 
 class _Author(NamedTuple):
@@ -245,25 +248,23 @@ class TreeRecorder:
           with the rows that were committed before.
         """
         with self._lock:
-            windows, leased, only = find_busy()
+            busy = find_busy()
             rows: list[Row] = []
             try:
-                if only is not None:
-                    self._record_names(sorted(only), windows, rows)
-                else:
-                    self._record_suspects(windows, leased, rows)
+                if not (busy.is_whole and self._record_suspects(busy, rows)):
+                    self._record_names(sorted(busy.own), busy.windows, rows)
             finally:
                 on_rows(rows)
             return rows
 
-    def _record_suspects(self, windows: Sequence[Window], leased: Collection[str], rows: list[Row]) -> None:
-        """Record the changes of suspects, except for the files ``leased``. Add the rows to ``rows``. If git
-        begins to change files, record nothing, and set `needs_look`."""
+    def _record_suspects(self, busy: Busy, rows: list[Row]) -> bool:
+        """Record the changes of suspects, except for leased files. Add the rows to ``rows``. If git changes
+        files meanwhile, record no more, set `needs_look`, and return False."""
         known = self._state
         found = self._read_git()
         if found is None:
             self.needs_look = True
-            return
+            return False
         state, index, dirty = found
         if dirty is not None:
             self._suspects |= {name for name in dirty if self._fits(name)}
@@ -277,14 +278,20 @@ class TreeRecorder:
             # The watcher may not have noticed all files yet, and the next comparison does not see this move.
             self._suspects |= self.list_recorded()
             self._suspects |= {name for name in moves.committed if self._fits(name)}
-        names = sorted(name for name in self._suspects if name not in leased)
+        names = sorted(name for name in self._suspects if name not in busy.leased)
         if known is None or (state.head, state.branch) != (known.head, known.branch):
             rows += self._record_tree(state)
-        finder = _Changes(self, index, dirty, _author(windows), moves)
+        finder = _Changes(self, index, dirty, _author(busy.windows), moves)
         for batch in _batches(finder.find(names)):
+            if self.git.read_state() != state:
+                self.needs_look = True
+                return False
             rows += self._commit(batch)
         self._suspects.difference_update(names)
+        if state != known:
+            self._log.advance()
         self._index, self._state, self.needs_look = index, state, False
+        return True
 
     def _read_git(self) -> tuple[GitState, dict[str, IndexEntry], set[str] | None] | None:
         """Return git's state, and in that state its index and the files that differ from it. For these files,
@@ -292,12 +299,12 @@ class TreeRecorder:
         state = self.git.read_state()
         if not self.needs_look and state == self._state:
             return state, self._index, None
-        reads = 0
-        while self.git.wait_for_git(_GIT_SECONDS):
+        for _ in range(_MAX_READS):
+            if not self.git.wait_for_git(_GIT_SECONDS):
+                break
             state = self.git.read_state()
             index, dirty = self.git.list_index(), set(self.git.list_changed())
-            reads += 1
-            if reads == _MAX_READS or self.git.read_state() == state:
+            if self.git.read_state() == state:
                 return state, index, dirty
         return None
 
@@ -435,8 +442,8 @@ class TreeRecorder:
         *,
         removes: bool,
     ) -> list[Row]:
-        """Record that the tool of an agent has written the file ``name``. Return the rows, none if
-        the tree is gone.
+        """Record that the tool of an agent has written the file ``name``. Return the rows, none if the tree
+        is gone.
 
         - ``call``, ``detail``: the call and detail of the version.
         - ``expected``: the text that the tool writes, None for a deletion or if unknown.
@@ -455,7 +462,6 @@ class TreeRecorder:
             content = self.content(name)
             # A command that starts later has not made this content.
             windows = find_windows()
-            others = [each for each in windows if each.agent != call.actor]
             is_gone = content is None and not removes
             has_other_text = between is not None or (is_gone and expected is not None)
             if not has_other_text and head is not None and is_current(head, content):
@@ -468,7 +474,7 @@ class TreeRecorder:
                 if not drafts and content is None and not has_other_text:
                     return []
             if between is not None:
-                other = _author(others)
+                other = _author(windows)
                 by_other = CallContext(other.actor, CHANGE)
                 drafts.append(by_other.write(REPO, self.path(name), between, "", version, other.detail))
                 version += 1
@@ -481,9 +487,9 @@ class TreeRecorder:
                 drafts.append(call.write(REPO, self.path(name), expected, "", version, made))
                 version += 1
                 call = call.with_tool(FORMATTER)
-                if others:
+                if any(each.agent != call.actor for each in windows):
                     own = Window(call.actor, get_text(detail, CLIENT_CALL_ID))
-                    actor, detail = _author((*others, own))
+                    actor, detail = _author((*windows, own))
                     call = CallContext(actor, CHANGE)
             if is_gone:
                 actor, detail = _author(windows)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from threading import Condition, RLock
 from typing import Final, NamedTuple
 
-from watchroom.errors import TreeGone, WatchroomError
+from watchroom.errors import JournalError, TreeGone, WatchroomError
 from watchroom.features.config.store import Store
 from watchroom.features.trees.git import GitTree
 from watchroom.features.trees.recorder import Busy, TreeRecorder, Window
@@ -32,6 +32,8 @@ _GIT_SECONDS: Final = 1.0
 """Maximum seconds that a call waits for a git command that is changing files."""
 FOLLOW_SECONDS: Final = 30.0
 """Seconds between checks for new working trees."""
+_MAX_ENDED: Final = 1000
+"""Maximum number of ended commands that may have changed a tree which was not compared since."""
 _log = logging.getLogger("watchroom")
 
 
@@ -53,6 +55,17 @@ class Holder(NamedTuple):
     agent: str
     session: str
     call: str
+
+
+class _Ended(NamedTuple):
+    """An ended command.
+
+    - ``trees``: the ids of the trees that were not compared since.
+    - ``on_late``: called with the rows of their comparisons.
+    """
+
+    trees: set[str]
+    on_late: Callable[[list[Row]], object]
 
 
 class Trees:
@@ -84,8 +97,8 @@ class Trees:
         """False after `close`."""
         self._windows: dict[Window, list[Row]] = {}
         """The running commands, each with the rows made since it began."""
-        self._uncompared: dict[Window, set[str]] = {}
-        """The ended commands, each with the ids of the trees that were not compared since."""
+        self._uncompared: dict[Window, _Ended] = {}
+        """The newest ended commands with trees that were not compared since, at most `_MAX_ENDED`."""
         self._listeners: list[Callable[[list[Row]], object]] = []
         self._leases: dict[tuple[str, str], dict[Holder, float]] = {}
         """By tree and name of the file: the holders, each with the time at which its lease began, by
@@ -240,26 +253,30 @@ class Trees:
         """
         if self.is_recorded_elsewhere or tree.was_replaced():
             return []
-        running: list[Window] = []
+        windows: list[Window] = []
         compared: list[Window] = []
+        late: list[Callable[[list[Row]], object]] = []
         committed: list[Row] = []
 
         def find_busy() -> Busy:
             with self._lock:
-                running[:] = self._windows
-                ended = [each for each, left in self._uncompared.items() if tree.id in left]
+                ended = [each for each, left in self._uncompared.items() if tree.id in left.trees]
                 compared[:] = ended if is_whole else ()
-                windows = [*dict.fromkeys((*running, *ended))]
+                # Rows name the last command of their agent. This is the newest command that runs.
+                windows[:] = dict.fromkeys((*ended, *self._windows))
                 held = {name: by for (each, name), by in self._leases.items() if each == tree.id}
                 own = {name for name, by in held.items() if holder in by}
-                return Busy(windows, held.keys() - own, None if is_whole else own)
+                return Busy(windows, held.keys() - own, own, is_whole)
 
         def add_to_windows(rows: list[Row]) -> None:
             committed.extend(rows)
             # This must precede the closing of a window by another thread: the window would miss the rows.
             with self._lock:
-                for window in running:
-                    self._windows.get(window, []).extend(rows)
+                for window in windows:
+                    if window in self._windows:
+                        self._windows[window].extend(rows)
+                    elif window in self._uncompared:
+                        late.append(self._uncompared[window].on_late)
 
         try:
             rows = tree.record(find_busy, add_to_windows)
@@ -269,15 +286,18 @@ class Trees:
         finally:
             if committed:
                 self.publish(committed)
+                for on_late in late:
+                    on_late(committed)
 
     def _note_compared(self, tree: str, windows: Sequence[Window]) -> None:
         """Note that ``tree`` was compared after the commands of ``windows`` had ended."""
         with self._lock:
             for window in windows:
-                left = self._uncompared.get(window, set())
-                left.discard(tree)
-                if not left:
-                    self._uncompared.pop(window, None)
+                left = self._uncompared.get(window)
+                if left is not None:
+                    left.trees.discard(tree)
+                    if not left.trees:
+                        del self._uncompared[window]
 
     def publish(self, rows: list[Row]) -> None:
         """Call the listeners with the ``rows`` of changes."""
@@ -297,8 +317,21 @@ class Trees:
         return not self._is_kept and self._is_kept_elsewhere()
 
     def refresh_all(self) -> list[Row]:
-        """Call `refresh` for all trees. Return the rows."""
-        return [row for tree in self.all() for row in self.refresh(tree)]
+        """Call `refresh` for all trees. Return the rows. Trees in which git fails are left out."""
+        return self._record_all(self.refresh)
+
+    def _record_all(self, record: Callable[[TreeRecorder], list[Row]]) -> list[Row]:
+        """Call ``record`` for all trees. Return the rows. Raise `JournalError`."""
+        rows: list[Row] = []
+        for tree in self.all():
+            try:
+                rows += record(tree)
+            except JournalError:
+                raise
+            except WatchroomError as error:
+                # The other trees are still recorded.
+                _log.warning("changes in %s could not be recorded: %s", tree.git.folder, error.message())
+        return rows
 
     # -- commands
 
@@ -308,57 +341,60 @@ class Trees:
         with self._lock:
             self._windows.setdefault(window, [])
 
-    def close_window(self, window: Window) -> list[Row]:
+    def close_window(self, window: Window, on_late: Callable[[list[Row]], object]) -> list[Row]:
         """Record the changes made while the command of ``window`` ran, and note that it has ended.
 
         Return the rows of all changes since it began; none if it was not open. Changed files that other
         agents are writing are compared after the write, or after a second. A tree that cannot be compared
         now, because git is changing files or the journal refuses rows, is compared later, or when this is
         called again. Until then its changes still count as made while the command ran, see `is_uncompared`.
+
+        ``on_late``: called with the rows of a later comparison, and with all rows if this raises an error.
         """
         with self._lock:
             if window not in self._windows and window not in self._uncompared:
                 return []
         deadline = time.monotonic() + _LEASED_SECONDS
         try:
-            self._note_uncompared(window)
+            self._note_uncompared(window, on_late)
             self.refresh_all()
             while self._has_leased_suspects() and time.monotonic() < deadline:
                 with self._released:
                     self._released.wait(deadline - time.monotonic())
-                for tree in self.all():
-                    self.record(tree, is_whole=not tree.git.is_changing())
-        finally:
-            with self._lock:
-                rows = self._windows.pop(window, [])
-                left = self._uncompared.get(window, ())
-                for folder, watcher in self._watchers.items():
-                    if self._recorders[folder].id in left:
-                        watcher.request()
+                self._record_all(lambda tree: self.record(tree, is_whole=not tree.git.is_changing()))
+        except BaseException:
+            on_late(self._end_window(window))
+            raise
+        return self._end_window(window)
+
+    def _end_window(self, window: Window) -> list[Row]:
+        """Remove ``window`` from the running commands. Return its rows."""
+        with self._lock:
+            rows = self._windows.pop(window, [])
+            left = self._uncompared.get(window)
+            for folder, watcher in self._watchers.items():
+                if left is not None and self._recorders[folder].id in left.trees:
+                    watcher.request()
         return rows
 
     def is_uncompared(self, window: Window) -> bool:
-        """Return whether the command of ``window`` has ended, and a tree was not compared since. `subscribe`
-        reports the rows that the comparison makes later."""
+        """Return whether the command of ``window`` has ended, and a tree was not compared since."""
         with self._lock:
             return window in self._uncompared
 
-    def _note_uncompared(self, window: Window) -> None:
+    def _note_uncompared(self, window: Window, on_late: Callable[[list[Row]], object]) -> None:
         """Note that no tree was compared since the command of ``window`` ended."""
         trees = {tree.id for tree in self.all()}
         if trees and not self.is_recorded_elsewhere:
             with self._lock:
-                self._uncompared[window] = trees
+                self._uncompared[window] = _Ended(trees, on_late)
+                if len(self._uncompared) > _MAX_ENDED:
+                    del self._uncompared[next(iter(self._uncompared))]
 
     def _has_leased_suspects(self) -> bool:
         with self._lock:
             leased = [*self._leases]
         return any(tree.suspects([name for own, name in leased if own == tree.id]) for tree in self.all())
-
-    def windows_of(self, agent: str) -> list[Window]:
-        """Return the running commands of ``agent``."""
-        with self._lock:
-            return [each for each in self._windows if each.agent == agent]
 
     # -- leases
 

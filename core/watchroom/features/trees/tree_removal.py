@@ -20,7 +20,7 @@ from watchroom.errors import GitError, TreeGone, TreeKept
 from watchroom.features.trees.commits import AgentCommits
 from watchroom.features.trees.git import GitTree
 from watchroom.features.trees.git_process import reason_of, run_git
-from watchroom.features.trees.rows import CHANGE, GRADE, REPO, read_tree
+from watchroom.features.trees.rows import CHANGE, GRADE, REPO, grade_of, read_tree
 from watchroom.features.trees.service import FOLLOW_SECONDS
 from watchroom.features.trees.tree_files import AddedFiles, list_hidden, list_ignored_names
 from watchroom.features.trees.tree_states import UNFINISHED, TreePlace, has_submodules
@@ -278,16 +278,16 @@ class TreeRemoval:
     def _write_rows(self, recorder: TreeRecorder, names: Sequence[str], both: Sequence[str]) -> None:
         """Record the files ``names`` as external edits. ``both``: the names of files whose staged content
         differs from the content on disk. Staged content without a version is recorded first. The same applies
-        to a deleted file without a row."""
+        to a deleted file without a row. Content that is recorded again keeps its author."""
         git = recorder.git
         staged = git.read_blobs([*both, *names])
         committed = git.read_blobs(names, "HEAD:") if names and git.read_state().head else {}
-        call = CallContext(OUTSIDE, CHANGE)
         with recorder.exclusive():
             for name in sorted({*names, *both}):
                 (head,) = recorder.heads([name])
                 content = recorder.content(name)
                 drafts = [content]
+                known = head if head is not None and is_current(head, content) else None
                 data = staged.get(name)
                 is_deleted = head is None and content is None
                 if is_deleted and data is None:
@@ -303,9 +303,12 @@ class TreeRemoval:
                         continue
                     if each is not None and each.data is not None:
                         recorder.keep_blob(each.data)
-                    detail: dict[str, Json] = {GRADE: "external", **(each.detail if each else {})}
+                    again = known if each is content else None
+                    grade = "external" if again is None else grade_of(again)
+                    detail: dict[str, Json] = {GRADE: grade, **(each.detail if each else {})}
                     version = (head.version or 0) if head is not None else 0
                     text = each.text if each is not None else None
+                    call = CallContext(OUTSIDE if again is None else again.actor, CHANGE)
                     draft = call.write(REPO, recorder.path(name), text, "", version, detail)
                     head = self._store.commits.commit(draft).row
 

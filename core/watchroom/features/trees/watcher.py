@@ -60,11 +60,7 @@ class TreeWatcher:
 
     def start(self) -> None:
         """Begin to watch. A comparison of the whole tree finds the changes since the last comparison."""
-        self._recorder.suspect_all()
-        try:
-            self._watch = self._open()
-        except (OSError, WatchroomError) as error:
-            _log.warning("%s is not watched: %s", self._recorder.git.folder, error)
+        self._watch = self._open()
         self._thread = Thread(target=self._run, name="watchroom-tree", daemon=True)
         self._thread.start()
 
@@ -72,6 +68,7 @@ class TreeWatcher:
         """Record the noticed changes soon, without waiting for further changes."""
         with self._turn:
             self._is_requested = True
+            self._turn.notify_all()
         if self._watch is not None:
             self._watch.wake()
 
@@ -115,13 +112,17 @@ class TreeWatcher:
             return has_news
 
     def _open(self) -> TreeWatch | None:
+        """Begin to watch. Return None if the tree cannot be watched."""
         git = self._recorder.git
         folder = git.folder
-        ignored = list_ignored(folder)
-        self._ignored = {os.path.join(folder, *parts) for parts in ignored.folders}
         self._is_settled = False
         files = [os.path.join(git.git, name) for name in ("HEAD", "index")]
-        watch = self._platform.watch_tree([folder], files, left_out=self._find_left_out)
+        try:
+            self._ignored = {os.path.join(folder, *parts) for parts in list_ignored(folder).folders}
+            watch = self._platform.watch_tree([folder], files, left_out=self._find_left_out)
+        except (OSError, WatchroomError) as error:
+            _log.warning("%s is not watched: %s", folder, error)
+            return None
         self._is_settled = True
         return watch
 
@@ -148,6 +149,8 @@ class TreeWatcher:
         return left_out
 
     def _run(self) -> None:
+        # Not in `start`: its caller has locks for which a thread that records may wait.
+        self._recorder.suspect_all()
         while self._is_open:
             try:
                 self._record_at_rest()
@@ -172,11 +175,12 @@ class TreeWatcher:
 
     def _follow(self) -> None:
         """Collect changes, and record them once no more arrive. If the tree is not watched, return after
-        `UNWATCHED_SECONDS`."""
+        `UNWATCHED_SECONDS`, or upon a request."""
         watch = self._watch
         if watch is None:
             with self._turn:
-                self._turn.wait_for(lambda: not self._is_open, UNWATCHED_SECONDS)
+                self._turn.wait_for(lambda: self._is_requested or not self._is_open, UNWATCHED_SECONDS)
+                self._is_requested = False
             self._recorder.suspect_all()
             return
         began = time.monotonic() if self._recorder.needs_look else None
