@@ -16,6 +16,7 @@ from uuid import uuid4
 
 import psutil
 import pytest
+from child_processes import children
 from watchroom import Workspace
 from watchroom.agents.clients.acp import AcpTranslator, ReplayFilter, describe_error
 from watchroom.agents.clients.acp_runner import AcpOptions, namespace_command, run_acp
@@ -428,11 +429,9 @@ async def test_the_question_of_a_client_that_dies_is_withdrawn(workspace: Worksp
     run = Run(workspace, tmp_path, ASKS)
     running = run.start()
     asked = await run.asked()
-    for process in psutil.Process().children(recursive=True):
-        # A child of an earlier test may be ending.
+    for process in children(str(SCRIPTED), are_all=True):
         with suppress(psutil.NoSuchProcess):
-            if str(SCRIPTED) in process.cmdline():
-                process.kill()
+            process.kill()
     await asyncio.wait({running}, timeout=PATIENCE)
     ended = workspace.requests.ended(asked.path)
     assert ended is not None

@@ -9,6 +9,7 @@ from random import Random
 
 import psutil
 import pytest
+from child_processes import children
 from effort import seeds
 from trees.git_repository import Repository
 from watchroom.features.trees.git import GitTree
@@ -58,8 +59,8 @@ def checker(tree: GitTree) -> Iterator[IgnoreChecker]:
     made.close()
 
 
-def children() -> list[psutil.Process]:
-    return [each for each in psutil.Process().children() if "check-ignore" in each.cmdline()]
+def checkers() -> set[psutil.Process]:
+    return children("check-ignore")
 
 
 def test_the_answers_are_those_of_git(tree: GitTree, checker: IgnoreChecker) -> None:
@@ -72,18 +73,18 @@ def test_the_answers_are_those_of_git(tree: GitTree, checker: IgnoreChecker) -> 
 
 
 def test_one_process_answers_until_it_is_closed(checker: IgnoreChecker) -> None:
-    assert children() == []
+    assert checkers() == set()
     assert checker.ignored_among(["a.log"]) == {"a.log"}
-    first = children()
+    first = checkers()
     assert checker.ignored_among(["a.txt", "b.log"]) == {"b.log"}
-    assert children() == first
+    assert checkers() == first
     assert len(first) == 1
-    first[0].kill()
+    next(iter(first)).kill()
     assert checker.ignored_among(["c.log"]) == {"c.log"}
     checker.close()
-    assert children() == []
+    assert checkers() == set()
     assert checker.ignored_among(["d.log"]) == {"d.log"}
-    assert children() == []
+    assert checkers() == set()
 
 
 @pytest.mark.parametrize("seed", seeds(3, 200))

@@ -155,7 +155,7 @@ class Listener:
         self._owes.clear()
         # If this fails, the first notification of the listening thread replaces it.
         with self._connections.use() as connection:
-            self._notify(connection)
+            self._notify(connection, self._token)
 
     def _listen(self) -> None:
         with self._connections.connect() as connection:
@@ -181,7 +181,7 @@ class Listener:
             if self._owes.is_set() and time.monotonic() >= sent + NOTIFY_SECONDS:
                 self._owes.clear()
                 sent = time.monotonic()
-                self._notify(connection)
+                self._notify(connection, self._token)
             if self._was_notified(connection):
                 self._wake_all()
             elif time.monotonic() - looked >= (POLL_SECONDS if self._is_polling else _BACKSTOP_SECONDS):
@@ -192,26 +192,27 @@ class Listener:
                     self._wake_all()
                 seen = last
         if self._owes.is_set():
-            self._notify(connection)
+            self._notify(connection, self._token)
 
     def _hears_itself(self, connection: Connection) -> bool:
         # Sent on another connection, because a pooler only forwards notifications that arrive while it serves
-        # this one.
+        # this one. Not this process's usual payload: a pooler can forward one that was sent before.
+        payload = token_hex(6)
         with self._connections.use() as other:
-            self._notify(other)
+            self._notify(other, payload)
         until = time.monotonic() + _HEARD_SECONDS
         while time.monotonic() < until and not self._closing.is_set():
             for each in connection.notifies(timeout=0.05, stop_after=1):
-                if each.payload == self._token:
+                if each.payload == payload:
                     return True
             # Waits poll in the meantime.
             self._wake_all()
         return False
 
-    def _notify(self, connection: Connection) -> None:
+    def _notify(self, connection: Connection, payload: str) -> None:
         # The transaction writes no data, so it need not wait for the disk.
         connection.execute(
-            "SELECT set_config('synchronous_commit', 'off', true), pg_notify(%s, %s)", (_CHANNEL, self._token)
+            "SELECT set_config('synchronous_commit', 'off', true), pg_notify(%s, %s)", (_CHANNEL, payload)
         )
 
     def _sleep(self, seconds: float, connection: Connection | None = None) -> None:
