@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 from cli.running import misuse
-from simulation.playing import answer, run_until, scenario_from, text_of
+from simulation.playing import all_rows, answer, run_until, scenario_from, text_of
 from watchroom import Workspace, validation
 from watchroom.agents.simulation import Simulation, demo, load, roster
 from watchroom.agents.simulation.toml_lines import line_numbers
 from watchroom.errors import InvalidScenario
 from watchroom.features.config.rows import LAYERS
+from watchroom.features.policy.breaker import is_trip
 from watchroom.model import ASK
 from watchroom_cli.main import REFUSED, main
 
@@ -119,11 +120,14 @@ def test_the_example_of_the_documentation_plays(tmp_path: Path) -> None:
                 if row.tool == ASK and row.seq not in asked:
                     asked.append(row.seq)
                     answer(workspace, row, values=["Safer"])
-            is_confirmed = simulation.summary().handoffs_acknowledged == 1
-            return is_confirmed and "- Title: Safer" in text_of(workspace.journal, "collab", "notes.md")
+            summary = simulation.summary()
+            # Long enough for a loop that the breaker would end.
+            is_played = summary.handoffs_acknowledged == 1 and summary.writes >= 30
+            return is_played and "- Title: Safer" in text_of(workspace.journal, "collab", "notes.md")
 
         summary = run_until(workspace, simulation, decided)
         assert summary.errors == ()
+        assert [row for row in all_rows(workspace) if is_trip(row)] == []
         assert workspace.verify() == []
 
 
