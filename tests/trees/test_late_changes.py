@@ -183,6 +183,30 @@ def test_changes_of_an_ended_command_are_not_by_one_in_the_background(
     assert rows_of(kept, "b.txt")[-1].detail[CLIENT_CALL_ID] == call
 
 
+@pytest.mark.usefixtures("_impatient")
+@pytest.mark.parametrize("is_in_background", [False, True])
+def test_a_change_of_another_tree_during_two_commands_is_reported_once(
+    kept: Workspace, repository: Repository, tmp_path: Path, is_in_background: bool
+) -> None:
+    linked = tmp_path / "linked"
+    repository.git("worktree", "add", "-q", str(linked))
+    kept.trees.look_after()
+    alice = ScriptedClient(kept, "alice", linked)
+    first = begin_background(alice, "./serve") if is_in_background else ""
+    locked = lock(repository)
+    with locked.open("rb"):
+        if not is_in_background:
+            alice.end_bash(*alice.begin_bash("./first"))
+        second = alice.begin_bash("./second")
+        repository.write("b.txt", "by a command\n")
+    locked.unlink()
+    alice.end_bash(*second)
+    alice.hook(
+        "UserPromptSubmit", prompt=f"<task-notification>{first or 'No task'} has ended</task-notification>"
+    )
+    assert "".join(alice.told).count(str(repository.folder / "b.txt")) == 1
+
+
 def test_a_change_of_another_tree_while_git_worked_is_reported(
     kept: Workspace, repository: Repository, tmp_path: Path
 ) -> None:
