@@ -21,7 +21,7 @@ from trees.tree_client import Refused, ScriptedClient
 from watchroom import Workspace
 from watchroom.errors import JournalError
 from watchroom.features.trees.recorder import Window
-from watchroom.features.trees.rows import REPO
+from watchroom.features.trees.rows import CLIENT_CALL_ID, REPO
 
 STEPS = """\
 steps=$(($(cat .git/steps 2>/dev/null || echo 0) + 1))
@@ -138,6 +138,73 @@ def test_a_command_that_changed_a_file_while_git_worked_has_not_read_it(
         codex.end_bash(call, given)
     locked.unlink()
     assert is_soon(lambda: lost(kept, "b.txt") == ["b\nby bob\n"], 10.0)
+
+
+@pytest.fixture
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorten the time for which calls wait for git."""
+    monkeypatch.setattr("watchroom.features.trees.service._GIT_SECONDS", 0.1)
+
+
+def begin_background(client: ScriptedClient, command: str) -> str:
+    """Begin a command that goes on after its report. Return the id of its call."""
+    call, given = client.begin_bash(command)
+    client.report("Bash", call, given, {"stdout": "", "stderr": "", "backgroundTaskId": "task"})
+    return call
+
+
+@pytest.mark.usefixtures("_impatient")
+@pytest.mark.parametrize(("is_first", "is_late"), [(True, False), (True, True), (False, True)])
+def test_changes_of_an_ended_command_are_not_by_one_in_the_background(
+    kept: Workspace,
+    repository: Repository,
+    alice: ScriptedClient,
+    bob: ScriptedClient,
+    is_first: bool,
+    is_late: bool,
+) -> None:
+    alice.read("b.txt")
+    if is_first:
+        begin_background(alice, "./serve")
+    call, given = alice.begin_bash("./generate b.txt")
+    if not is_first:
+        begin_background(alice, "./serve")
+    bob.read("b.txt")
+    bob.edit("b.txt", "b", "b\nby bob")
+    locked = lock(repository)
+    with locked.open("rb"):
+        repository.write("b.txt", "b\nby the command\n")
+        if is_late:
+            alice.end_bash(call, given)
+    locked.unlink()
+    if not is_late:
+        alice.end_bash(call, given)
+    assert is_soon(lambda: lost(kept, "b.txt") == ["b\nby bob\n"], 10.0)
+    assert rows_of(kept, "b.txt")[-1].detail[CLIENT_CALL_ID] == call
+
+
+@pytest.mark.usefixtures("_impatient")
+@pytest.mark.parametrize("is_in_background", [False, True])
+def test_a_change_of_another_tree_during_two_commands_is_reported_once(
+    kept: Workspace, repository: Repository, tmp_path: Path, is_in_background: bool
+) -> None:
+    linked = tmp_path / "linked"
+    repository.git("worktree", "add", "-q", str(linked))
+    kept.trees.look_after()
+    alice = ScriptedClient(kept, "alice", linked)
+    first = begin_background(alice, "./serve") if is_in_background else ""
+    locked = lock(repository)
+    with locked.open("rb"):
+        if not is_in_background:
+            alice.end_bash(*alice.begin_bash("./first"))
+        second = alice.begin_bash("./second")
+        repository.write("b.txt", "by a command\n")
+    locked.unlink()
+    alice.end_bash(*second)
+    alice.hook(
+        "UserPromptSubmit", prompt=f"<task-notification>{first or 'No task'} has ended</task-notification>"
+    )
+    assert "".join(alice.told).count(str(repository.folder / "b.txt")) == 1
 
 
 def test_a_change_of_another_tree_while_git_worked_is_reported(

@@ -674,7 +674,7 @@ class TreeCalls:
         """Record that a command changed files outside the session's own tree. Return the notices for the
         agent."""
         own = self._linked_tree(home)
-        rows = [row for row in changed if row.actor == holder.agent and row.zone == REPO]
+        rows = [row for row in changed if _is_by(holder, row) and row.zone == REPO]
         rows = [row for row in rows if own is not None and split_repo_path(row.path)[0] != own.id]
         if own is None or not rows:
             return []
@@ -871,8 +871,7 @@ class TreeCalls:
             lambda: [each.window for each in self._find_running(holder.agent, file, began).values()],
             removes=write.removes,
         )
-        made = (holder.agent, holder.call)
-        own = [row for row in rows if (row.actor, row.detail.get(CLIENT_CALL_ID)) == made]
+        own = [row for row in rows if _is_by(holder, row)]
         told = [write.told] if write.told else []
         if not write.is_checked:
             told += self._find_losses(holder, own[-1:])
@@ -947,7 +946,7 @@ class TreeCalls:
         told: list[str] = []
         for row in rows:
             version = row.version or 0
-            is_own = row.actor == holder.agent and row.detail.get(CLIENT_CALL_ID) == holder.call
+            is_own = _is_by(holder, row)
             if row.zone != REPO or not (is_own or self._is_accused(holder, row)):
                 continue
             is_named = self._names(holder, row.path)
@@ -1066,6 +1065,11 @@ def _open_write(
         moved=decision.text if is_moved else None,
         began=time.monotonic(),
     )
+
+
+def _is_by(holder: Holder, row: Row) -> bool:
+    """Return whether the call of ``holder`` made ``row``."""
+    return (row.actor, row.detail.get(CLIENT_CALL_ID)) == (holder.agent, holder.call)
 
 
 def _find_between(write: _OpenWrite, original: str | None) -> str | None:

@@ -739,7 +739,7 @@ def _describe_moves(git: GitTree, moves: Sequence[HeadMove]) -> _Moves:
 
 def _author(windows: Sequence[Window]) -> _Author:
     """Return the author of changes while the commands of ``windows`` run."""
-    agents = tuple(dict.fromkeys(each.agent for each in windows))
+    agents = sorted({each.agent for each in windows})
     calls: list[Json] = [*dict.fromkeys(each.call for each in windows)]
     grade: Grade = "external" if not agents else "window" if len(agents) == 1 else "shared"
     if grade == "external":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import time
@@ -57,13 +58,26 @@ class Holder(NamedTuple):
     call: str
 
 
+class _Running(NamedTuple):
+    """A running command.
+
+    - ``number``: counts the beginnings and ends of commands.
+    - ``rows``: the rows made since it began.
+    """
+
+    number: int
+    rows: list[Row]
+
+
 class _Ended(NamedTuple):
     """An ended command.
 
+    - ``number``: see `_Running`.
     - ``trees``: the ids of the trees that were not compared since.
     - ``on_late``: called with the rows of their comparisons.
     """
 
+    number: int
     trees: set[str]
     on_late: Callable[[list[Row]], object]
 
@@ -95,8 +109,9 @@ class Trees:
         self._is_kept = False
         self.is_open = True
         """False after `close`."""
-        self._windows: dict[Window, list[Row]] = {}
-        """The running commands, each with the rows made since it began."""
+        self._numbers = itertools.count()
+        self._windows: dict[Window, _Running] = {}
+        """The running commands."""
         self._uncompared: dict[Window, _Ended] = {}
         """The newest ended commands with trees that were not compared since, at most `_MAX_ENDED`."""
         self._listeners: list[Callable[[list[Row]], object]] = []
@@ -260,10 +275,13 @@ class Trees:
 
         def find_busy() -> Busy:
             with self._lock:
-                ended = [each for each, left in self._uncompared.items() if tree.id in left.trees]
+                ended = {
+                    each: left.number for each, left in self._uncompared.items() if tree.id in left.trees
+                }
                 compared[:] = ended if is_whole else ()
-                # Rows name the last command of their agent. This is the newest command that runs.
-                windows[:] = dict.fromkeys((*ended, *self._windows))
+                # Rows name the last command of their agent: the newest to end, unless another began later.
+                numbers = {each: running.number for each, running in self._windows.items()} | ended
+                windows[:] = sorted(numbers, key=numbers.__getitem__)
                 held = {name: by for (each, name), by in self._leases.items() if each == tree.id}
                 own = {name for name, by in held.items() if holder in by}
                 return Busy(windows, held.keys() - own, own, is_whole)
@@ -274,7 +292,7 @@ class Trees:
             with self._lock:
                 for window in windows:
                     if window in self._windows:
-                        self._windows[window].extend(rows)
+                        self._windows[window].rows.extend(rows)
                     elif window in self._uncompared:
                         late.append(self._uncompared[window].on_late)
 
@@ -339,7 +357,7 @@ class Trees:
         """Remember that a command runs. Changes from now on may be its work."""
         self.refresh_all()
         with self._lock:
-            self._windows.setdefault(window, [])
+            self._windows.setdefault(window, _Running(next(self._numbers), []))
 
     def close_window(self, window: Window, on_late: Callable[[list[Row]], object]) -> list[Row]:
         """Record the changes made while the command of ``window`` ran, and note that it has ended.
@@ -370,12 +388,12 @@ class Trees:
     def _end_window(self, window: Window) -> list[Row]:
         """Remove ``window`` from the running commands. Return its rows."""
         with self._lock:
-            rows = self._windows.pop(window, [])
+            running = self._windows.pop(window, None)
             left = self._uncompared.get(window)
             for folder, watcher in self._watchers.items():
                 if left is not None and self._recorders[folder].id in left.trees:
                     watcher.request()
-        return rows
+        return running.rows if running is not None else []
 
     def is_uncompared(self, window: Window) -> bool:
         """Return whether the command of ``window`` has ended, and a tree was not compared since."""
@@ -387,7 +405,7 @@ class Trees:
         trees = {tree.id for tree in self.all()}
         if trees and not self.is_recorded_elsewhere:
             with self._lock:
-                self._uncompared[window] = _Ended(trees, on_late)
+                self._uncompared[window] = _Ended(next(self._numbers), trees, on_late)
                 if len(self._uncompared) > _MAX_ENDED:
                     del self._uncompared[next(iter(self._uncompared))]
 
