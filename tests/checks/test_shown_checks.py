@@ -28,11 +28,16 @@ def _unmarked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(AGENT_VARIABLE, raising=False)
 
 
+def claim_falsely(workspace: Workspace, alice: ScriptedClient, folder: Path) -> None:
+    """Let alice claim that it is done, and its check fail."""
+    configure(workspace, FAILING, "attempts = 0")
+    alice.hook("Stop")
+    workspace.checks.run(claim_of(workspace), cache=str(folder / "cache"))
+
+
 @pytest.fixture
 def unproven(kept: Workspace, alice: ScriptedClient, tmp_path: Path) -> Workspace:
-    configure(kept, FAILING, "attempts = 0")
-    alice.hook("Stop")
-    kept.checks.run(claim_of(kept), cache=str(tmp_path / "cache"))
+    claim_falsely(kept, alice, tmp_path)
     return kept
 
 
@@ -165,18 +170,42 @@ async def test_it_is_found_among_rows_that_are_held_back(
     kept: Workspace, alice: ScriptedClient, tmp_path: Path
 ) -> None:
     notes(kept, 5)
-
-    def fail() -> None:
-        configure(kept, FAILING, "attempts = 0")
-        alice.hook("Stop")
-        kept.checks.run(claim_of(kept), cache=str(tmp_path / "cache"))
-
     async with dashboard(kept) as user:
         await user.goes_to("8", "activity")
         await user.until(lambda: user.list("rows").items, "rows")
         await user.press("down", "down")
-        await asyncio.to_thread(fail)
+        await asyncio.to_thread(claim_falsely, kept, alice, tmp_path)
         await user.sees("new ↑")
+        await user.until(lambda: user.app.needs, "the need")
+        await user.press_at_once("exclamation_mark", "S")
+        await user.is_asked("alice: says that it is done")
+
+
+async def test_it_is_found_below_rows_that_are_held_back(unproven: Workspace) -> None:
+    async with dashboard(unproven) as user:
+        await user.goes_to("8", "activity")
+        await user.until(lambda: user.list("rows").items and user.app.needs, "the need")
+        need = user.app.needs[0].row.seq
+        assert user.cursor("rows").seq == need
+        await user.press("down", "down")
+        notes(unproven, 3)
+        await user.sees("new ↑")
+        await user.press_at_once("exclamation_mark", "S")
+        await user.is_asked("alice: says that it is done")
+
+
+@pytest.mark.parametrize("later", [1, 1500])
+async def test_it_is_found_if_it_is_new_since_the_last_visit(
+    kept: Workspace, alice: ScriptedClient, tmp_path: Path, later: int
+) -> None:
+    notes(kept, 5)
+    async with dashboard(kept) as user:
+        await user.goes_to("8", "activity")
+        await user.until(lambda: user.list("rows").items, "rows")
+        await user.goes_to("2", "agents")
+        await asyncio.to_thread(claim_falsely, kept, alice, tmp_path)
+        notes(kept, later)
+        await user.has_taken_in(kept)
         await user.until(lambda: user.app.needs, "the need")
         await user.press_at_once("exclamation_mark", "S")
         await user.is_asked("alice: says that it is done")

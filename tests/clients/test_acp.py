@@ -193,6 +193,14 @@ async def test_the_cost_of_a_resumed_session_is_counted_once(
     assert workspace.sessions.state("alice", "scripted-1").spent.cost == pytest.approx(whole)
 
 
+async def test_a_resumed_session_whose_recorded_cost_is_rounded_up_does_not_count_anew(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    for resumed in ("", "scripted-1"):
+        await Run(workspace, tmp_path, costs(0.0189062499999)).once("Go on", resume=resumed)
+    assert workspace.sessions.state("alice", "scripted-1").spent.cost == pytest.approx(0.0189062499999)
+
+
 async def test_what_each_model_used_is_told_as_well(workspace: Workspace, tmp_path: Path) -> None:
     counts = {"input_tokens": 100, "output_tokens": 20}
     quota = {"token_count": counts, "model_usage": [{"model": "gemini-x", "token_count": counts}]}

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from threading import Event
+from typing import Any
 
+import pytest
 from calls import ok, refused
 from rich.cells import cell_len
-from tui.driver import User, dashboard, seqs
+from tui.driver import MIDDLE, User, dashboard, running, seqs
 from tui.societies import begins, needs_sandbox, runs
 from tui.team import write
+from tui.test_unreadable_journal import without_rows
 from watchroom import Toolbox, Workspace
+from watchroom.features.overview.fold import RECENT
 from watchroom.kernel.journal import RowFilter
+from watchroom.kernel.reads import RowPage, read_page
 from watchroom.model import Draft, Note
+from watchroom_tui.app import WatchroomApp
 from watchroom_tui.screens.activity.paged_rows import PagedRowList
 
 
@@ -105,6 +112,64 @@ async def test_a_row_is_reached_although_the_rows_are_being_loaded_again(workspa
         await user.until(lambda: {row.actor for row in rows.items} == {"bob"}, "bob's rows")
         await user.settle()
         assert user.cursor("rows").seq == wanted
+
+
+async def test_new_rows_leave_the_cursor_on_its_row_below_a_filter_of_the_last_time(
+    workspace: Workspace,
+) -> None:
+    workspace.journal.append([Note("alice", "read", "collab", f"{number}.md") for number in range(5)])
+    many_notes(workspace, RECENT)
+    filters = {"activity.rows": ".md"}
+    app = WatchroomApp(workspace.journal, place="team/", open_workspace=lambda: workspace, filters=filters)
+    async with running(app, MIDDLE, paints=False) as user:
+        await user.goes_to("8", "activity")
+        await user.until(lambda: len(user.list("rows").items) == 5, "the filtered rows")
+        await user.press("down", "down")
+        before = user.cursor("rows").seq
+        for _ in range(2):
+            many_notes(workspace, 1)
+            await user.has_taken_in(workspace)
+            await user.settle()
+        assert user.cursor("rows").seq == before
+
+
+@pytest.mark.sqlite("A server's tables belong to its owner.")
+async def test_a_filter_that_could_not_be_applied_is_applied_later(workspace: Workspace) -> None:
+    many_notes(workspace, 10)
+    async with dashboard(workspace) as user:
+        await user.goes_to("8", "activity")
+        await user.until(lambda: user.list("rows").items, "all rows")
+        with without_rows(workspace):
+            await user.press("f")
+            await user.is_told("The journal could not be used")
+        many_notes(workspace, 1)
+        await user.until(lambda: not user.list("rows").items, "no conflicts")
+
+
+async def test_a_row_that_arrives_after_the_first_page_was_read_is_shown(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many_notes(workspace, 10)
+    is_read, may_answer = Event(), Event()
+
+    def read_late(*given: Any, **more: Any) -> RowPage:
+        page = read_page(*given, **more)
+        is_read.set()
+        may_answer.wait()
+        return page
+
+    async with dashboard(workspace) as user:
+        await user.goes_to("8", "activity")
+        await user.until(lambda: len(user.list("rows").items) == workspace.journal.last_seq(), "all rows")
+        monkeypatch.setattr("watchroom_tui.screens.activity.screen.read_page", read_late)
+        await user.press("z")
+        await user.until(is_read.is_set, "the page")
+        many_notes(workspace, 1)
+        await user.has_taken_in(workspace)
+        may_answer.set()
+        await user.app.workers.wait_for_complete([each for each in user.app.workers if each.group == "pages"])
+        await user.settle()
+        assert len(user.list("rows").items) == workspace.journal.last_seq()
 
 
 async def test_rows_arriving_during_a_page_load_lose_no_row(workspace: Workspace, alice: Toolbox) -> None:

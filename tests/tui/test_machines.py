@@ -88,6 +88,21 @@ async def test_agents_of_both_machines_are_in_one_list_and_a_permission_is_answe
     assert workspace.journal.row(number) is not None
 
 
+async def test_keys_typed_ahead_answer_a_need_that_is_new_on_the_overview(
+    ssh: Ssh, workspace: Workspace, attic: Workspace
+) -> None:
+    ask(workspace)
+    async with dashboard(workspace, attic) as user:
+        await user.until(lambda: needs_of(user) == 1, "the need of this machine")
+        await user.press("exclamation_mark")
+        await user.until(lambda: user.place == "requests", "the request")
+        ask(attic)
+        await user.sees("next: approve attic/alice")
+        await user.press_at_once("exclamation_mark", "a")
+        await user.is_told("attic/alice: answer accepted (approved)")
+    assert answers(workspace) == []
+
+
 async def test_a_request_is_shown_whole_and_rejected_with_a_reason(
     ssh: Ssh, workspace: Workspace, attic: Workspace
 ) -> None:

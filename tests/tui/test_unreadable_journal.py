@@ -8,12 +8,13 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 
 import pytest
-from damage import journal_of
+from damage import break_content, journal_of
 from tui.driver import MIDDLE, User, dashboard, running
 from tui.team import write
 from watchroom import Toolbox, Workspace
 from watchroom.features.requests.rows import Request
 from watchroom.kernel.call_context import CallContext
+from watchroom.model import Note
 from watchroom.texts import LANGUAGES, Language
 from watchroom_tui.app import WatchroomApp
 
@@ -75,6 +76,20 @@ async def test_keys_for_a_request_that_could_not_be_read_leave_the_keyboard_aliv
         await user.sees(LIVE["en"])
         await user.press(key)
         await user.until(lambda: user.place == "TextInputDialog", "the answer")
+
+
+async def test_a_damaged_request_is_reported_once_while_rows_arrive(workspace: Workspace) -> None:
+    workspace.requests.ask(CallContext("alice"), "alice/mcp/1", Request("prompt", "Which?"))
+    break_content(workspace.root, "alice/mcp/1", 1, b"{", zone="request")
+    async with dashboard(workspace, size=MIDDLE) as user:
+        await user.until(lambda: user.app.needs, "the need")
+        await user.goes_to("7", "requests")
+        await user.is_told("The journal is damaged")
+        for number in range(3):
+            workspace.journal.append([Note("bob", "read", "collab", f"{number}.md")])
+            await user.has_taken_in(workspace)
+            await user.settle()
+        assert sum("The journal is damaged" in each for each in user._told()) == 1
 
 
 @asynccontextmanager

@@ -157,6 +157,25 @@ async def test_urgent_for_an_edit_of_a_delivered_file_goes_to_that_handoff(
         await user.until(lambda: getattr(user.cursor("deliveries"), "filename", "") == "raw.md", "raw.md")
 
 
+async def test_urgent_goes_to_what_is_new_since_the_last_visit_of_its_screen(
+    root: Path, workspace: Workspace, alice: Toolbox
+) -> None:
+    write(alice, "one\n", 0)
+    deliver(alice, "bob", "older.md")
+    async with dashboard(workspace) as user:
+        await user.goes_to("3", "handoffs")
+        await user.until(lambda: user.list("deliveries").items, "the deliveries")
+        await user.goes_to("2", "agents")
+        deliver(alice, "bob", "raw.md")
+        deliver(alice, "bob", "newer.md")
+        (root / "handoff/alice_to_bob/raw.md").write_text("by hand", encoding="utf-8")
+        workspace.scan()
+        await user.sees("⚑ 1 needs you")
+        await user.press("exclamation_mark")
+        assert user.place == "handoffs"
+        assert user.cursor("deliveries").filename == "raw.md"
+
+
 async def test_urgent_for_a_refused_first_write_shows_that_write(
     workspace: Workspace, alice: Toolbox, bob: Toolbox
 ) -> None:

@@ -226,7 +226,7 @@ class Navigator:
             return
         # The zone of an unreadable row is meaningless.
         of_zone = None if need.kind == "unreadable" else ZONE_SCREENS.get(need.row.zone)
-        await app.show_screen(of_zone or NEED_SCREENS[need.kind])
+        await self._show_screen(of_zone or NEED_SCREENS[need.kind])
         merges = app.is_live and "merge" in need.answers
         heads = app.model.heads_of(need.row.zone)
         is_known = any(each.head.path == need.row.path for each in heads)
@@ -242,9 +242,15 @@ class Navigator:
         if isinstance(target, RangeTarget):
             await self._app.push_screen(load_screen_class(screen)(target))
             return
-        await self._app.show_screen(screen)
+        await self._show_screen(screen)
         if self._app.base_screen:
             self._app.base_screen.go_to(target)
+
+    async def _show_screen(self, name: str) -> None:
+        """Show the screen ``name`` with the current items. It would not get them before it resumes, which is
+        after the cursor moves."""
+        await self._app.show_screen(name)
+        self._app.show_model()
 
     async def open_merge(self, row: Row) -> None:
         """Open the merge for the conflict in ``row``: a refused write or an external edit."""

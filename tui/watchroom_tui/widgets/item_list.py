@@ -158,15 +158,13 @@ class ItemList(LineWidget, ScrollView, Generic[T], can_focus=True):
         return ItemRows(len(self._all), self._wanted_heights(self._all, width)).total
 
     def move_to(self, key: Hashable) -> bool:
-        """Move the cursor to the item with this key. Show new items that are held back, or end the filter, if
-        the item is otherwise hidden. Return False if the item does not exist."""
+        """Move the cursor to the item with this key. Show new items that are held back. End the filter if it
+        hides the item. Return False if the item does not exist."""
+        self._release()
         for index, item in enumerate(self._shown):
             if self.item_key(item) == key:
                 self._move_cursor(index)
                 return True
-        if self._held is not None and any(self.item_key(item) == key for item in self._held):
-            self._release()
-            return self.move_to(key)
         return self.end_search() and self.move_to(key)
 
     def _renew(self) -> None:

@@ -31,6 +31,8 @@ _MAX_MESSAGE: Final = 500_000
 """Maximum characters of a message. Further text begins another message."""
 _MAX_CALLS: Final = 10_000
 """Maximum number of unfinished calls that are kept."""
+_MAX_ROUNDING: Final = 1e-6
+"""Maximum US dollars by which a recorded cost exceeds the reported cost, because rows round it."""
 Fields: TypeAlias = Mapping[str, Json]
 
 
@@ -91,7 +93,7 @@ class AcpTranslator:
         if kind == "usage_update":
             cost = object_of(update, "cost")
             if cost.get("currency") == "USD" and (amount := amount_of(cost, "amount")) is not None:
-                if not self._has_cost and amount < self._reported_cost:
+                if not self._has_cost and amount < self._reported_cost - _MAX_ROUNDING:
                     # This client counts anew after a restart.
                     self._reported_cost = 0.0
                 self._cost, self._has_cost = amount, True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Hashable, Sequence
+from itertools import takewhile
 from typing import Final
 
 from textual.message import Message
@@ -57,6 +58,8 @@ class PagedRowList(RowList):
             self.redraw_changed()
             return
         if not self._newest or recent[-1].seq > self._newest + 1:
+            # A filter may hide this row from the page, which has all rows up to it.
+            self._newest = recent[0].seq
             self._restart()
             return
         new = [row for row in recent if row.seq > self._newest and self._only.admits(row)]
@@ -93,8 +96,11 @@ class PagedRowList(RowList):
         self._oldest = rows[-1].seq if rows else 0
         if request.before == sys.maxsize:
             self._forget_widths()
-            self._newest = max(self._newest, rows[0].seq if rows else 0)
-            rows = self._folded(rows)
+            last = rows[0].seq if rows else 0
+            self._newest = max(self._newest, last)
+            # Rows that arrived after the page was read.
+            newer = takewhile(lambda row: row.seq > last, self._loaded)
+            rows = self._folded([*filter(self._only.admits, newer), *rows])
             self._loaded = rows
             self._cursor = 0
             self._held = None
@@ -142,9 +148,12 @@ class PagedRowList(RowList):
         return not self._complete and (not self._loaded or key < self._oldest)
 
     def forget(self, request: PageRequested) -> None:
-        """Forget ``request``, which could not be answered. The next movement repeats it."""
+        """Forget ``request``, which could not be answered. The next model repeats a request for the first
+        page, and the next movement another one."""
         if request is self._asked:
             self._asked = None
+            if request.before == sys.maxsize:
+                self._newest, self._loaded = 0, ()
             if self._wanted:
                 self._give_up()
 

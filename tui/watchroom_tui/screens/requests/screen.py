@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 from textual import on, work
 from textual.app import ComposeResult
-from watchroom.errors import JournalError
+from watchroom.errors import JournalDamaged, JournalError
 from watchroom.features.calls.reads import RequestDetails, read_request
 from watchroom.features.overview.model import Model, Need
 from watchroom.features.policy.reads import read_grants
@@ -248,8 +248,10 @@ class RequestsScreen(BaseScreen):
         """Show the request ``asked`` and its changes to the current files."""
         try:
             await self._load(asked)
-        except JournalError:
-            self._shown = None
+        except JournalError as error:
+            # A damaged request stays unreadable, and each attempt shows a notice.
+            if not isinstance(error, JournalDamaged):
+                self._shown = None
             self._loaded.set()
             raise
 
