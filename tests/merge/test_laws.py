@@ -225,6 +225,15 @@ def test_what_was_written_into_an_open_region_outlives_every_newer_version(
     assert "by hand\n" in split_lines(text_with_markers(after))
 
 
+def test_an_added_line_end_stays_when_other_lines_are_edited() -> None:
+    """The end of the last line, which lacked one, is the same although the only other such line is gone."""
+    regions = choose_all_conflicts(merge("a\r\nb\n", "a\r\nb\nc\n", "x\r\nb\nd"), "both_incoming_first")
+    text = text_with_markers(regions)
+    written = text.removeprefix("x\r\n")
+    assert "d\r\n" in written
+    assert text_with_markers(apply_edit(regions, written)) == written
+
+
 HEADING = "New heading\n=======\n"
 
 

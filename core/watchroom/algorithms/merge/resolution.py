@@ -5,6 +5,7 @@ Resolutions are kept if the file changes in the meantime. All functions return n
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
@@ -45,12 +46,12 @@ def join_regions(regions: Regions) -> str:
     """Return the resolved text. Raise ValueError if a region is open."""
     if find_open_regions(regions):
         raise ValueError("a region is still open")
-    return "".join(_join_with_ends([region.result for region in regions]))
+    return "".join(_join_with_ends([region.result for region in regions], _line_end(regions)))
 
 
 def text_with_markers(regions: Regions) -> str:
     """Return the current text of the merge. Open regions appear as both sides between conflict markers."""
-    return "".join(_join_with_ends(_render_regions(regions)))
+    return "".join(_join_with_ends(_render_regions(regions), _line_end(regions)))
 
 
 def find_marker_offsets(regions: Regions) -> tuple[int, ...]:
@@ -59,7 +60,7 @@ def find_marker_offsets(regions: Regions) -> tuple[int, ...]:
     Raise ValueError if a person has written in an open region.
     """
     shown = _render_regions(regions)
-    lines = iter(_join_with_ends(shown))
+    lines = iter(_join_with_ends(shown, _line_end(regions)))
     found: list[int] = []
     at = 0
     for region, part in zip(regions, shown, strict=True):
@@ -81,7 +82,7 @@ def diff_result(regions: Regions) -> tuple[list[str], list[str], list[LineChange
     """
     old = [line for region in regions for line in region.current]
     shown = _render_regions(regions)
-    new = _join_with_ends(shown)
+    new = _join_with_ends(shown, _line_end(regions))
     found: list[LineChange] = []
     old_start = new_start = 0
     for region, lines in zip(regions, shown, strict=True):
@@ -110,7 +111,7 @@ def apply_edit(regions: Regions, text: str) -> Regions:
     are spanned by one change become one region.
     """
     shown = _render_regions(regions)
-    before = "".join(_join_with_ends(shown))
+    before = "".join(_join_with_ends(shown, _line_end(regions)))
     if before == text:
         return regions
     lines = split_lines(text)
@@ -268,15 +269,14 @@ def _with_markers(region: Region, end: str) -> Lines:
     )
 
 
-def _join_with_ends(parts: Sequence[Lines]) -> list[str]:
+def _join_with_ends(parts: Sequence[Lines], end: str) -> list[str]:
     """Return all lines.
 
-    The last line of a side may lack its line end. If other lines follow it here, it gets one.
+    The last line of a side may lack its line end. If other lines follow it here, it gets ``end``.
     """
     lines = [line for part in parts for line in part]
     if all(line.endswith("\n") for line in lines[:-1]):
         return lines
-    end = "\r\n" if any(line.endswith("\r\n") for line in lines) else "\n"
     return [*_with_line_ends(tuple(lines[:-1]), end), lines[-1]]
 
 
@@ -285,7 +285,11 @@ def _with_line_ends(lines: Lines, end: str) -> Lines:
 
 
 def _line_end(regions: Regions) -> str:
-    sample = next((line for region in regions for line in region.current or region.incoming), "")
+    """Return the line end for added markers and for lines without one. It depends only on the sides as a
+    whole, so it stays the same when a person edits regions."""
+    current = (line for region in regions for line in region.current)
+    incoming = (line for region in regions for line in region.incoming)
+    sample = next((line for line in itertools.chain(current, incoming) if line.endswith("\n")), "")
     return "\r\n" if sample.endswith("\r\n") else "\n"
 
 
