@@ -125,7 +125,7 @@ async def test_keys_typed_ahead_of_a_row_that_takes_too_long_are_dropped(
     async with dashboard(unproven) as user:
         await user.until(lambda: user.app.progress == 1.0 and user.app.needs, "the need")
         await user.press_at_once("exclamation_mark", "S", "2")
-        await user.is_told("Type them again when it is shown.")
+        await user.is_told("Check the item under the cursor")
         assert user.app.current_mode == "activity"
         screen = user.app.base_screen
         assert screen is not None
