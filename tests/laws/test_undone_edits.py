@@ -64,6 +64,26 @@ def test_a_file_that_is_checked_alone_is_seen_to_be_undone(
     assert needs(workspace) == ()
 
 
+def test_conflicts_are_listed_newest_first_after_the_newest_edit_is_undone(
+    root: Path, workspace: Workspace, alice: Toolbox
+) -> None:
+    def conflicts() -> list[str]:
+        return [each.path for each in read_model(workspace.journal, workspace.journal.last_seq()).conflicts]
+
+    plan, other = (root / FOLDER / each for each in ("plan.md", "other.md"))
+    plan.parent.mkdir(parents=True, exist_ok=True)
+    for file in (plan, other):
+        file.write_text("by hand\n")
+        workspace.scan()
+    write(alice, "plan.md")
+    plan.write_text("by hand again\n")
+    workspace.scan()
+    assert conflicts() == ["plan.md", "other.md"]
+    plan.write_text("one\n")
+    workspace.scan()
+    assert conflicts() == ["other.md", "plan.md"]
+
+
 def test_a_delivery_and_a_board_that_are_edited_and_restored_need_nobody(
     root: Path, workspace: Workspace, alice: Toolbox
 ) -> None:

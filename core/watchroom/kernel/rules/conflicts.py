@@ -138,7 +138,6 @@ class ConflictTracker:
     """Attributes that a snapshot leaves out, each with its value after loading."""
 
     def __init__(self) -> None:
-        # In the order of their newest rows, so that `current` need not sort.
         self._open: dict[tuple[_FileKey, str], ConflictView] = {}
         self._refusals: dict[_FileKey, dict[str, list[RefusedWrite]]] = {}
         """The refused writes by file and writer, oldest first."""
@@ -171,7 +170,7 @@ class ConflictTracker:
         """Return all open conflicts, newest first; the same object as before if none changed."""
         if self._changed:
             self._changed = False
-            self._current = tuple(reversed(self._open.values()))
+            self._current = tuple(sorted(self._open.values(), key=lambda each: each.id, reverse=True))
         return self._current
 
     def _refuse(self, row: Row, head: Row | None) -> None:
@@ -182,7 +181,6 @@ class ConflictTracker:
             return
         refusals = self._refusals.setdefault(key, {}).setdefault(writer, [])
         refusals.append(RefusedWrite(row, _version(head)))
-        self._open.pop((key, writer), None)
         self._open[key, writer] = _conflict(refusals, head)
         self._changed = True
 
