@@ -1,7 +1,8 @@
-"""The child processes of a test."""
+"""The processes that a test starts."""
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 
 import psutil
@@ -19,3 +20,21 @@ def children(part: str = "", *, are_all: bool = False) -> set[psutil.Process]:
             if not part or part in " ".join(each.cmdline()):
                 found.add(each)
     return found
+
+
+def is_running(pid: int) -> bool:
+    """Return whether process ``pid`` exists and has not ended."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def ends(pid: int, seconds: float) -> bool:
+    """Return whether process ``pid`` ends within ``seconds``. It need not be a child of this process."""
+    deadline = time.monotonic() + seconds
+    while is_running(pid):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True

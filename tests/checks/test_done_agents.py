@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from checks.checking import agent_of, begins, configure, ends, model_of, sent_back
+from child_processes import is_running
 from clients.attached import PATIENCE, AttachedClient, attendant, wait_for
 from clients.test_acp import Run, says
 from requirements.tasks.test_society_at_work import Minds, call
@@ -186,7 +186,7 @@ def test_a_check_whose_service_is_killed_runs_once_more(team: Workspace, reposit
         service.kill()
         service.wait(PATIENCE)
     running = int(pid.read_text())
-    until(lambda: not os.path.exists(f"/proc/{running}"))
+    until(lambda: not is_running(running))
     with running_service():
         client.hook("UserPromptSubmit", prompt="Are you there?")
         wait_for(team, is_end("done"))

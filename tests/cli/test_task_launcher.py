@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from child_processes import is_running
 from cli.running import Captured, printed_json
 from damage import journal_of
 from presences import wait_until_lost
@@ -42,13 +43,6 @@ print(*launch_task(TaskOrder("-- Build it.", folder, is_simulated=True), root, "
 def team(root: Path) -> str:
     Workspace.open(root, agents=["alice"]).close()
     return str(root)
-
-
-def is_running(process: int) -> bool:
-    try:
-        return psutil.Process(process).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 def test_a_task_outlives_its_starter_and_is_lost_once_killed(

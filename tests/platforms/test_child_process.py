@@ -11,8 +11,8 @@ from pathlib import Path
 from threading import Event, Timer
 
 import pytest
+from child_processes import ends
 from timeouts import run_until_begun
-from watchroom.platform import detect_platform
 from watchroom.platform.child_process import AnsweringChild, module_command, run_child, run_module
 
 PATIENCE = 30
@@ -20,17 +20,6 @@ PATIENCE = 30
 
 def python(code: str) -> tuple[str, ...]:
     return sys.executable, "-c", code
-
-
-def is_running(pid: int) -> bool:
-    return detect_platform().process_start(pid) > 0
-
-
-def wait_until_ended(pid: int) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while is_running(pid):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_a_child_gets_its_input_and_returns_what_it_prints() -> None:
@@ -72,7 +61,7 @@ def test_after_its_timeout_a_child_is_killed_with_what_it_started(tmp_path: Path
             run_child(["/bin/sh", "-c", f"sleep 1000 & echo $! > {noted}; wait"], timeout=seconds)
         return noted.read_text()
 
-    wait_until_ended(int(run_until_begun(run, bool)))
+    assert ends(int(run_until_begun(run, bool)), PATIENCE)
 
 
 def test_a_child_that_closes_its_streams_and_goes_on_has_a_timeout_too() -> None:
@@ -161,7 +150,7 @@ def test_a_worker_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
             assert time.monotonic() < deadline
             time.sleep(0.05)
         process.kill()
-    wait_until_ended(int(noted.read_text()))
+    assert ends(int(noted.read_text()), PATIENCE)
 
 
 def test_a_module_in_the_working_directory_is_not_imported(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from child_processes import ends
 from cli.running import Captured, misuse, printed, printed_json, refusal
 from service_process import PATIENCE, running_service, service_pid, service_status
 from trees.git_repository import Repository
@@ -46,10 +47,6 @@ def wait(condition: Callable[[], Any]) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.1)
-
-
-def is_running(pid: int) -> bool:
-    return Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text().split()[2]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +126,7 @@ def test_the_service_runs_it_and_a_killed_service_leaves_an_interrupted_run(
     assert Path(folder).name == "routine-look"
     assert words[-4:] == ["--", "Look", "at", "it."]
     os.kill(service_pid(), signal.SIGKILL)
-    wait(lambda: not is_running(int(pid)))
+    assert ends(int(pid), PATIENCE)
 
     def states() -> list[str]:
         (found,) = printed_json(capsys, "routine", "list", "--json")

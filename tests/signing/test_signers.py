@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from child_processes import ends
 from watchroom.algorithms.sshsig import WireReader, encode_strings, verify
 from watchroom.errors import InvalidSignature, KeyFileUnusable, SignerFailed, SignerLocked, WrongPassphrase
 from watchroom.platform.signing import (
@@ -163,15 +164,7 @@ def test_it_ends_with_the_process_that_began_it(path: str) -> None:
         "os._exit(0)\n"
     )
     done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
-    pid = int(done.stdout)
-    handle = os.pidfd_open(pid) if Path(f"/proc/{pid}").exists() else None
-    if handle is not None:
-        # Readable once the process has ended.
-        os.set_blocking(handle, True)
-        import select
-
-        assert select.select([handle], [], [], 30)[0]
-        os.close(handle)
+    assert ends(int(done.stdout), 30)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="what keeps a process's memory closed is asked of Linux")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from child_processes import ends
 from cli.running import Captured, as_typed, misuse, printed, printed_json, refusal, run
 from service_process import PATIENCE
 from trees import race_client
@@ -71,13 +72,6 @@ class World:
         deadline = time.monotonic() + PATIENCE
         while not all((self.seen / each).exists() for each in names):
             assert time.monotonic() < deadline, [*self.seen.iterdir()]
-            time.sleep(0.05)
-
-    def wait_gone(self, pid: int) -> None:
-        """Wait until a process has ended."""
-        deadline = time.monotonic() + PATIENCE
-        while Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text().split()[2]:
-            assert time.monotonic() < deadline, pid
             time.sleep(0.05)
 
     def rows(self, tool: str) -> list[Any]:
@@ -325,7 +319,7 @@ def test_an_agent_that_does_not_end_is_ended_after_the_timeout(capsys: Captured,
     )
     status, out, said = run(capsys, "race", *FAST, "2", "Go", "--timeout", "0.1", "--check", "true")
     assert status == 0, said
-    world.wait_gone(world.saw(2)["pid"])
+    assert ends(world.saw(2)["pid"], PATIENCE)
     found = printed_json(capsys, "race", "show", "--json")
     assert agents(found, "state", "files") == [("done", 1), ("timeout", 1)]
     assert found["agents"][1]["check"]["status"] == 0, "its work is checked as well"
@@ -357,9 +351,9 @@ def test_ctrl_c_stops_all_clients_and_keeps_their_trees(capsys: Captured, world:
     assert "Its trees stay. See them: watchroom race show x." in said
     assert "Traceback" not in said + out
     for number in (1, 2):
-        world.wait_gone(world.saw(number)["pid"])
+        assert ends(world.saw(number)["pid"], PATIENCE)
         assert world.folder(f"race-x-{number}").joinpath("b.txt").read_text() == "mine\n"
-    world.wait_gone(int((world.seen / "2.started").read_text()))
+    assert ends(int((world.seen / "2.started").read_text()), PATIENCE)
     found = printed_json(capsys, "race", "show", "--json")
     assert agents(found, "state", "check", "files") == [("stopped", None, 1)] * 2
     assert "Picked" in printed(capsys, "race", "pick", "x", "2")
@@ -379,7 +373,7 @@ def test_a_killed_race_is_shown_as_interrupted_and_can_be_picked(capsys: Capture
     process.kill()
     process.communicate(timeout=3 * PATIENCE)
     for number in (1, 2):
-        world.wait_gone(world.saw(number)["pid"])
+        assert ends(world.saw(number)["pid"], PATIENCE)
     found = printed_json(capsys, "race", "show", "--json")
     assert agents(found, "state", "files", "check") == [
         ("interrupted", 1, None),
