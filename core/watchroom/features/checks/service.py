@@ -31,7 +31,7 @@ from watchroom.features.checks.summaries import clean_output, summarize
 from watchroom.features.races.content import write_content
 from watchroom.features.sessions.rows import client_call
 from watchroom.features.tasks.rows import FILE
-from watchroom.features.trees.rows import REPO, split_repo_path
+from watchroom.features.trees.rows import REPO, candidates_of, split_repo_path
 from watchroom.features.trees.trials import LINKED, run_trial
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal import RowFilter
@@ -43,6 +43,7 @@ from watchroom.model import (
     END_CHECK,
     ENDED,
     MESSAGE,
+    OUTSIDE,
     PAUSE,
     PRESENCE,
     RESUME,
@@ -204,13 +205,17 @@ class Checks:
         return found
 
     def _changes(self, agent: str, after: int) -> Iterator[Row]:
-        """Yield the versions of files by ``agent`` after row ``after``, and its calls of a client's tools."""
+        """Yield the versions of files after row ``after`` that ``agent`` has made or may have made, and its
+        calls of a client's tools."""
         filters = [RowFilter(actor=agent, zone=zone, outcome="ok", after=after) for zone in (REPO, FILE)]
         filters.append(RowFilter(actor=agent, zone=_SESSION, tool=CLIENT_CALL, after=after))
+        # Versions that were found while commands of several agents ran have no author.
+        filters.append(RowFilter(actor=OUTSIDE, zone=REPO, outcome="ok", after=after))
         for only in filters:
             before = self._store.journal.last_seq() + 1
             while page := self._store.journal.rows_before(before, limit=_PAGE, only=only):
-                yield from (row for row in page if row.version is not None)
+                found = (row for row in page if row.version is not None)
+                yield from (row for row in found if row.actor == agent or agent in candidates_of(row))
                 before = page[-1].seq
 
     def _ends(self, agent: str, name: str) -> list[tuple[Row, CheckEnd]]:
