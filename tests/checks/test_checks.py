@@ -291,6 +291,26 @@ def test_a_check_whose_process_was_killed_runs_once_more(
     assert kept.checks.recover() == []
 
 
+def test_work_whose_check_had_not_begun_when_its_process_ended_is_checked(
+    kept: Workspace, repository: Repository, tmp_path: Path
+) -> None:
+    configure(kept, "grep -q done a.txt")
+    with Workspace.open(repository.root, create=False) as ended:
+        clients = [ScriptedClient(ended, name, repository.folder) for name in ("alice", "bob")]
+        for client in clients:
+            stop(client)
+        assert kept.checks.recover() == [], "that process checks them"
+        # Bob has gone on.
+        clients[1].hook("UserPromptSubmit", prompt="And?")
+    (claim,) = kept.checks.recover()
+    assert claim.agent == "alice"
+    end = kept.checks.run(claim, cache=str(tmp_path))
+    assert end is not None
+    # Nothing may wake the client.
+    assert (end.state, end.sequel) == ("failed", "unproven")
+    assert kept.checks.recover() == []
+
+
 def test_a_check_whose_process_is_not_seen_alive_does_not_run_for_ever(
     kept: Workspace, alice: ScriptedClient
 ) -> None:
