@@ -168,6 +168,23 @@ def test_a_check_with_paths_runs_only_if_the_agent_changed_one(
     assert kept.checks.run(claim_of(kept), cache=str(tmp_path)) is None
 
 
+def test_a_check_with_paths_runs_if_the_commands_of_several_agents_may_have_changed_one(
+    kept: Workspace, alice: ScriptedClient, bob: ScriptedClient, repository: Repository, tmp_path: Path
+) -> None:
+    configure(kept, "true", 'paths = ["*.txt"]')
+    carol = ScriptedClient(kept, "carol", repository.folder)
+    calls = [(client, *client.begin_bash("make")) for client in (alice, bob)]
+    (repository.folder / "a.txt").write_text("made\n")
+    for client, call, given in calls:
+        client.end_bash(call, given)
+    for client in (alice, bob, carol):
+        stop(client)
+    for agent in ("alice", "bob", "carol"):
+        kept.checks.run(claim_of(kept, agent), cache=str(tmp_path))
+    assert [row.path for row in begins(kept)] == ["alice", "bob"]
+    assert kept.checks.run(claim_of(kept), cache=str(tmp_path)) is None, "nothing has changed since it passed"
+
+
 @pytest.mark.parametrize("how", [PAUSE, CANCEL])
 def test_an_agent_that_is_held_meanwhile_is_not_sent_back(
     kept: Workspace, alice: ScriptedClient, tmp_path: Path, how: str
@@ -271,6 +288,26 @@ def test_a_check_whose_process_was_killed_runs_once_more(
     kept.journal.append([Note(SYSTEM, "begin_check", "agent", "alice", detail={**detail, "is_again": True})])
     assert kept.checks.recover() == []
     assert [end.sequel for end in ends(kept)] == ["again", "unproven"]
+    assert kept.checks.recover() == []
+
+
+def test_work_whose_check_had_not_begun_when_its_process_ended_is_checked(
+    kept: Workspace, repository: Repository, tmp_path: Path
+) -> None:
+    configure(kept, "grep -q done a.txt")
+    with Workspace.open(repository.root, create=False) as ended:
+        clients = [ScriptedClient(ended, name, repository.folder) for name in ("alice", "bob")]
+        for client in clients:
+            stop(client)
+        assert kept.checks.recover() == [], "that process checks them"
+        # Bob has gone on.
+        clients[1].hook("UserPromptSubmit", prompt="And?")
+    (claim,) = kept.checks.recover()
+    assert claim.agent == "alice"
+    end = kept.checks.run(claim, cache=str(tmp_path))
+    assert end is not None
+    # Nothing may wake the client.
+    assert (end.state, end.sequel) == ("failed", "unproven")
     assert kept.checks.recover() == []
 
 

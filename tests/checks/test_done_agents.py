@@ -17,7 +17,7 @@ from requirements.tasks.test_society_at_work import Minds, call
 from service_process import running_service
 from tasking import machine_sandbox
 from trees.git_repository import Repository
-from watchroom import Workspace
+from watchroom import Agent, Workspace
 from watchroom.agents.society import Society
 from watchroom.features.checks.rows import read_end
 from watchroom.features.sessions.runtime.models import Reply
@@ -49,10 +49,10 @@ def is_end(sequel: str) -> Callable[[Row], bool]:
 
 
 class Client(AttachedClient):
-    """A client of alice in a repository, as Claude Code is one."""
+    """A client in a repository, as Claude Code is one."""
 
-    def __init__(self, repository: Repository, *, has_terminal: bool = True) -> None:
-        super().__init__(repository.root, has_terminal=has_terminal)
+    def __init__(self, repository: Repository, *, agent: str = "alice", has_terminal: bool = True) -> None:
+        super().__init__(repository.root, agent=agent, has_terminal=has_terminal)
         self._cwd = str(repository.folder)
 
     def begin(self, name: str, **more: object) -> subprocess.Popen[str]:
@@ -192,6 +192,27 @@ def test_a_check_whose_service_is_killed_runs_once_more(team: Workspace, reposit
         wait_for(team, is_end("done"))
     assert [(end.state, end.sequel) for end in ends(team)] == [("interrupted", "again"), ("passed", "done")]
     assert len(begins(team)) == 2
+
+
+def test_work_that_waits_for_its_check_is_checked_after_the_service_was_killed(
+    team: Workspace, repository: Repository
+) -> None:
+    mark, go = (repository.folder.parent / name for name in ("started", "go"))
+    configure(team, f"touch {mark}; while ! [ -e {go} ]; do sleep 0.05; done")
+    team.register([Agent("bob")])
+    alice, bob = (Client(repository, agent=name, has_terminal=False) for name in ("alice", "bob"))
+    with attendant(repository.root) as service:
+        for client in (alice, bob):
+            client.hook("UserPromptSubmit", prompt="Go")
+            client.hook("Stop")
+        until(mark.exists)
+        service.kill()
+        service.wait(PATIENCE)
+    assert {row.path for row in begins(team)} == {"alice"}
+    go.touch()
+    with running_service():
+        alice.hook("UserPromptSubmit", prompt="Are you there?")
+        wait_for(team, lambda row: row.path == "bob" and is_end("done")(row))
 
 
 def test_an_agent_of_a_task_is_sent_back_in_its_folder(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from cli.running import Captured, misuse, printed, printed_json
 from damage import lose_blobs
 from evidence import all_rows
 from memory_journal import MemoryJournal
+from people.test_grants import ask, grant, is_approved
+from routines.plans import make_plan
 from watchroom import Workspace
 from watchroom.errors import JournalError
 from watchroom.features.overview.presence import with_presences
@@ -116,6 +118,28 @@ def test_a_fork_has_no_running_work_and_no_logins(team: Team, tmp_path: Path) ->
         gone = journal.head("file", f"{team.task}/logo.png")
         assert gone is not None
         assert gone.deleted, "bytes that are not kept any more are told to be gone"
+
+
+def test_a_fork_runs_no_routines_and_allows_no_granted_calls(tmp_path: Path) -> None:
+    with Workspace.open(tmp_path / "team", agents=["alice"]) as original:
+        grant(original)
+        ask(original, "1")
+        grant(original, "2", uses=1)
+        ask(original, "3")
+        plan = make_plan(original, folder=str(tmp_path))
+        original.routines.add(CallContext("human:dana"), "nightly", "Do it.", plan)
+        Workspace.fork(original.journal, original.journal.last_seq(), tmp_path / "again")
+        assert is_approved(original, ask(original, "4"))
+    with Workspace.open(tmp_path / "again", create=False) as fork:
+        assert fork.routines.list() == []
+        assert fork.grants.list_active() == []
+        assert not is_approved(fork, ask(fork, "4"))
+        asked = fork.journal.version("request", "alice/s1/1", 1)
+        assert asked is not None
+        assert is_approved(fork, asked)
+        needs = read_model(fork.journal, fork.journal.last_seq()).needs
+        assert {need.kind for need in needs} == {"request"}
+        assert fork.verify() == []
 
 
 class _Failing(MemoryJournal):

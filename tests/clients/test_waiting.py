@@ -25,7 +25,7 @@ from runtime.scripted import say
 from watchroom import Json, Workspace
 from watchroom.agents.clients import attachment, attendant
 from watchroom.agents.clients.attachment import Attachment
-from watchroom.agents.clients.hook_answers import HookAnswer
+from watchroom.agents.clients.hook_answers import HookAnswer, is_allowed
 from watchroom.agents.clients.processes import ClientProcess
 from watchroom.agents.clients.transcripts import TranscriptFile
 from watchroom.errors import JournalError
@@ -675,6 +675,28 @@ class TestMatching:
             for task in asking:
                 task.cancel()
             await asyncio.gather(*asking, return_exceptions=True)
+
+    async def test_one_answer_allows_one_of_two_equal_calls(self, root: Path) -> None:
+        """The client asks about both at the same moment."""
+        with Workspace.open(root, agents=["alice"]) as workspace:
+            client = Attachment(workspace, "alice", "claude", hold_seconds=10 * PATIENCE)
+            for own in ("t1", "t2"):
+                await client.handle(told("PreToolUse", **{**CALL, "tool_use_id": own}))
+            asking = [
+                asyncio.ensure_future(client.handle(told("PermissionRequest", **CALL))) for _ in range(2)
+            ]
+            await until(lambda: len(requests(workspace)) == 2)
+            asked, other = requests(workspace)
+            answer = decide_all(workspace.requests.read(asked), True)
+            workspace.requests.answer(CallContext("human:ann"), asked.seq, answer)
+            allowed, waiting = await asyncio.wait(
+                asking, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED
+            )
+            assert [is_allowed(each.result()) for each in allowed] == [True]
+            assert workspace.requests.ended(other.path) is None
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
 
     async def test_an_id_that_is_used_again_needs_an_approval_of_its_own(self, root: Path) -> None:
         with Workspace.open(root, agents=["alice"]) as workspace:

@@ -293,6 +293,24 @@ def test_a_use_of_an_interrupted_process_is_not_lost(workspace: Workspace) -> No
     assert workspace.journal.head("grant", made.path) == used
 
 
+@pytest.mark.parametrize("is_revoked", [False, True])
+def test_a_use_of_an_interrupted_process_ends_with_its_grant(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, is_revoked: bool
+) -> None:
+    clock = JumpingClock(monkeypatch)
+    made = grant(workspace, scope="place", seconds=3600)
+    asked = workspace.journal.append(
+        [workspace.requests._draft(CallContext("alice"), "alice/s1/1", request())]
+    )[0].row
+    assert workspace.grants.use(asked, request()) is not None
+    if is_revoked:
+        workspace.grants.revoke(EVE_DECIDES, made.seq)
+    else:
+        clock.ahead += 2 * HOUR
+    ask(workspace, "1")
+    assert end_of(workspace, asked) is None
+
+
 # A closed workspace.
 
 

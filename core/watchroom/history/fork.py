@@ -3,12 +3,13 @@
 Rows are copied with their numbers and contents, so the journal of a fork is complete. It can be verified,
 moved and backed up without the original. The original may continue or be deleted.
 
-- Not copied: logins, tokens, enrolments and seals.
+- Not copied: logins, tokens, enrolments, seals and routines.
 - A fork has its own id, and records its parent's id. A decision that is signed in the fork does not
   count in the original, and vice versa.
 - A fork is open. Its config file has the settings that were in effect, signed or not.
 - No process runs in a fork. Board locks are released, unfinished commands are recorded as interrupted, and
   sessions can be resumed.
+- Grants end, because people gave them to the agents of the original.
 - Tasks get their own folders. Binary files whose bytes were not kept are deleted.
 """
 
@@ -26,8 +27,10 @@ from watchroom.features.config.rows import SETTINGS_PATH, SETTINGS_ZONE, dump_co
 from watchroom.features.needs.damage import find_damage
 from watchroom.features.overview.reads import read_config
 from watchroom.features.people.rows import ID_ZONE
-from watchroom.features.people.rules import ID_PATH
+from watchroom.features.people.rules import ID_PATH, ROUTINE_PREFIX
 from watchroom.features.people.service import find_id, id_draft
+from watchroom.features.policy.grants import ZONE as GRANT_ZONE
+from watchroom.features.policy.reads import read_grants
 from watchroom.features.tasks.rows import END
 from watchroom.kernel.checkout.layout import CONTROL, JOURNAL_NAME
 from watchroom.kernel.journal import Journal, open_journal
@@ -36,7 +39,18 @@ from watchroom.kernel.journal.sqlite.exclusion import KeyedProcessLock
 from watchroom.kernel.reads import find_content
 from watchroom.kernel.rules.file_versions import blob_of, is_executable, is_text
 from watchroom.kernel.rules.row_files import CONFIG_PATH, find_row_flaw
-from watchroom.model import SYSTEM, Draft, Json, Note, Row, Write, Zone, is_of_journal, parse_object
+from watchroom.model import (
+    REVOKE_GRANT,
+    SYSTEM,
+    Draft,
+    Json,
+    Note,
+    Row,
+    Write,
+    Zone,
+    is_of_journal,
+    parse_object,
+)
 from watchroom.platform import detect_platform
 from watchroom.platform.disk import Folder
 from watchroom.validation import encode_text, sha256
@@ -222,7 +236,7 @@ def _batches(
     while rows := journal.rows(after, until=until, limit=_BATCH_ROWS):
         after = rows[-1].seq
         for row in rows:
-            if row.zone in _NOT_COPIED or is_of_journal(row) or (row.zone, row.path) == (ID_ZONE, ID_PATH):
+            if row.zone in _NOT_COPIED or is_of_journal(row) or _is_of_original(row):
                 continue
             content = find_content(journal, row) if row.sha256 is not None else None
             if content is None and row.sha256 is not None and row.version is not None:
@@ -234,6 +248,11 @@ def _batches(
                 batch, size = [], 0
     if batch:
         yield batch
+
+
+def _is_of_original(row: Row) -> bool:
+    """Return whether ``row`` is the workspace's id, or about a routine, which only the original runs."""
+    return row.zone == ID_ZONE and (row.path == ID_PATH or row.path.startswith(ROUTINE_PREFIX))
 
 
 def _moved_task(row: Row, content: str | None, tasks: str) -> tuple[Row, str | None]:
@@ -255,8 +274,8 @@ def _parse_object(content: str | None) -> Mapping[str, Json]:
 
 
 def _draft_endings(fork: Journal) -> list[Draft]:
-    """Return drafts that end items that cannot continue in a fork: board locks, commands, and lost task
-    files."""
+    """Return drafts that end items that cannot continue in a fork: board locks, commands, grants, and lost
+    task files."""
     return [
         *(
             Write(SYSTEM, EXPIRED, "lease", head.path, None, expected=head.version or 0)
@@ -267,6 +286,10 @@ def _draft_endings(fork: Journal) -> list[Draft]:
             Write(SYSTEM, END, "command", begun.path, _INTERRUPTED, begun.message, 1, {"interrupted": True})
             for task in fork.heads("task")
             for begun in fork.open_items("command", task.path)
+        ),
+        *(
+            Write(SYSTEM, REVOKE_GRANT, GRANT_ZONE, each.head.path, None, expected=each.head.version or 0)
+            for each in read_grants(fork)
         ),
         *(
             Write(SYSTEM, FORK, "file", head.path, None, expected=head.version or 0)

@@ -642,7 +642,7 @@ class Attachment:
             call = OpenCall(text_of(event, "tool_use_id"), tool, arguments)
             await self._record_all(session, event, BEFORE)
         else:
-            call = await self._asked_call(session, tool, arguments)
+            call = self._asked_call(session, tool, arguments)
         if self._tree_calls is not None and name != BEFORE:
             # A dialog of the client may take minutes.
             await run_in_thread(self._tree_calls.suspend, Holder(self.agent, session.path, call.id))
@@ -709,15 +709,14 @@ class Attachment:
             reason = self._texts("hook.policy", rule=decision.label)
         return _deny_by(name, reason, decision) if reason else NOTHING
 
-    async def _asked_call(self, session: ClientSession, tool: str, arguments: str) -> OpenCall:
+    def _asked_call(self, session: ClientSession, tool: str, arguments: str) -> OpenCall:
         """Return the call that the client asks about. The event does not identify the call. If not exactly
-        one call fits, the question gets its own id."""
+        one call fits, the question gets its own id: one answer must not allow two equal calls."""
         fitting = self.calls.find(session, tool, arguments)
         if len(fitting) == 1:
             return fitting[0]
-        version = (await run_in_thread(lambda: session.last)).version
-        own = f"ask-{fingerprint(tool + arguments)[:12]}-{version}"
-        return OpenCall(own, tool, arguments, candidates=frozenset(each.id for each in fitting))
+        candidates = frozenset(each.id for each in fitting)
+        return OpenCall(f"ask-{uuid4().hex[:12]}", tool, arguments, candidates=candidates)
 
     async def _answer_call(
         self,

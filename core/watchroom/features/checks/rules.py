@@ -53,8 +53,8 @@ class CheckSettings(NamedTuple):
 
     - ``name``: shown to people and agents.
     - ``command``: a command of the shell. Exit status 0 means that the check passed.
-    - ``paths``: patterns. The check applies if the agent has changed a matching file since the check last
-      passed. Empty: it always applies.
+    - ``paths``: patterns. The check applies if the agent has, or may have, changed a matching file since the
+      check last passed. Empty: it always applies.
     - ``time_limit``: seconds, default 600.
     - ``attempts``: how often a failure is sent back to the agent, default 2.
     """

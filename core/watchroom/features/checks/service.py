@@ -10,6 +10,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from watchroom.errors import JournalDenied, JournalError, WatchroomError
+from watchroom.features.budgets.rows import is_subagent_step
 from watchroom.features.checks.rows import (
     CHECK_ZONE,
     PROMPT_MARK,
@@ -29,9 +30,10 @@ from watchroom.features.checks.rules import (
 )
 from watchroom.features.checks.summaries import clean_output, summarize
 from watchroom.features.races.content import write_content
-from watchroom.features.sessions.rows import client_call
+from watchroom.features.sessions.rows import client_call, presence_of
+from watchroom.features.sessions.service import split_session
 from watchroom.features.tasks.rows import FILE
-from watchroom.features.trees.rows import REPO, split_repo_path
+from watchroom.features.trees.rows import REPO, candidates_of, split_repo_path
 from watchroom.features.trees.trials import LINKED, run_trial
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal import RowFilter
@@ -43,6 +45,7 @@ from watchroom.model import (
     END_CHECK,
     ENDED,
     MESSAGE,
+    OUTSIDE,
     PAUSE,
     PRESENCE,
     RESUME,
@@ -71,6 +74,10 @@ _MAX_AGENTS: Final = 1000
 _PAGE: Final = 1000
 _MAX_CHANGES: Final = 20_000
 """Maximum number of an agent's changes that are compared with patterns. With more, a check always applies."""
+_MAX_STEPS: Final = 100
+"""Maximum number of newest steps that are searched for the end of a client's turn."""
+_MAX_AGE: Final = 24 * 3600 * 10**9
+"""Maximum age in nanoseconds of a claim that is checked after a restart."""
 _STEERING: Final = (PAUSE, RESUME, CANCEL)
 
 
@@ -144,7 +151,7 @@ class Checks:
 
     def recover(self) -> list[DoneClaim]:
         """Record the end of checks whose processes have ended. Return the claims whose checks must be
-        repeated.
+        repeated, and the claims of the last day whose checks had not begun when the process ended.
 
         Raise `JournalError`.
         """
@@ -153,8 +160,41 @@ class Checks:
         newest: dict[str, Row] = {}
         for row in journal.rows_before(journal.last_seq() + 1, limit=_MAX_AGENTS, only=only):
             newest.setdefault(row.path, row)
+        unchecked = self._find_unchecked()
         found = (self._recover_agent(agent, begun) for agent, begun in newest.items())
-        return [claim for claim in found if claim is not None]
+        return [*(claim for claim in found if claim is not None), *unchecked]
+
+    def _find_unchecked(self) -> list[DoneClaim]:
+        """Return the newest claims of the agents whose processes have ended, if no check began after them."""
+        journal, since = self._store.journal, self._store.journal.now() - _MAX_AGE
+        alive = {each.id for each in journal.presence.all() if each.is_alive}
+        newest: dict[str, Row] = {}
+        for head in self._sessions.heads():
+            agent, _ = split_session(head.path)
+            if not is_subagent_step(head) and (agent not in newest or newest[agent].seq < head.seq):
+                newest[agent] = head
+        claims = []
+        for agent, head in newest.items():
+            is_lost = head.time > since and presence_of(head) not in alive
+            step = self._find_claim(head) if is_lost else None
+            begun = journal.last_note(CHECK_ZONE, agent, SYSTEM, BEGIN_CHECK)
+            if step is not None and step.time > since and (begun is None or begun.seq < step.seq):
+                claims.append(DoneClaim(agent, head.path, step.seq, wakes=False))
+        return claims
+
+    def _find_claim(self, head: Row) -> Row | None:
+        """Return the step with which a client's turn ended normally, None if the session with the newest step
+        ``head`` has continued since."""
+        claim, before = None, ""
+        after = max(0, (head.version or 0) - _MAX_STEPS)
+        for step in self._store.journal.history(_SESSION, head.path, after_version=after):
+            status = session_status(step)
+            if status == "idle" and before in ("running", "waiting_for_human_input") and not step.message:
+                claim = step
+            elif status not in ("idle", "done"):
+                claim = None
+            before = status
+        return claim
 
     def _recover_agent(self, agent: str, begun: Row) -> DoneClaim | None:
         with self._store.journal.claim(_claim_key(agent)) as is_mine:
@@ -204,13 +244,17 @@ class Checks:
         return found
 
     def _changes(self, agent: str, after: int) -> Iterator[Row]:
-        """Yield the versions of files by ``agent`` after row ``after``, and its calls of a client's tools."""
+        """Yield the versions of files after row ``after`` that ``agent`` has made or may have made, and its
+        calls of a client's tools."""
         filters = [RowFilter(actor=agent, zone=zone, outcome="ok", after=after) for zone in (REPO, FILE)]
         filters.append(RowFilter(actor=agent, zone=_SESSION, tool=CLIENT_CALL, after=after))
+        # Versions that were found while commands of several agents ran have no author.
+        filters.append(RowFilter(actor=OUTSIDE, zone=REPO, outcome="ok", after=after))
         for only in filters:
             before = self._store.journal.last_seq() + 1
             while page := self._store.journal.rows_before(before, limit=_PAGE, only=only):
-                yield from (row for row in page if row.version is not None)
+                found = (row for row in page if row.version is not None)
+                yield from (row for row in found if row.actor == agent or agent in candidates_of(row))
                 before = page[-1].seq
 
     def _ends(self, agent: str, name: str) -> list[tuple[Row, CheckEnd]]:

@@ -139,7 +139,9 @@ EFFECT_RULES: Final[Mapping[Effect, EffectRule]] = {
     # These two count only for a grant that counts; `decisions` checks that.
     "use_grant": EffectRule(frozenset({USE_GRANT}), frozenset({"system"}), is_reported=False),
     "answer_by_grant": EffectRule(frozenset({ANSWER}), frozenset({"system"}), is_reported=False),
-    "revoke_grant": EffectRule(frozenset({REVOKE_GRANT}), _PEOPLE, is_restricting=True),
+    "revoke_grant": EffectRule(
+        frozenset({REVOKE_GRANT}), frozenset({"human", "system"}), is_restricting=True
+    ),
     "person": _owner_decision(ADD_PERSON, REVOKE_PERSON),
     "settings": _owner_decision(SIGN_SETTINGS),
     "budget": _decision(SET_BUDGET),

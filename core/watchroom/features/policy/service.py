@@ -15,7 +15,7 @@ from watchroom.features.policy.breaker import BREAKER, Breaker, BreakerSettings,
 from watchroom.features.policy.grants import GrantChoice
 from watchroom.features.policy.reads import GrantState, list_grants, list_newest
 from watchroom.features.policy.rules import PolicyDecision, PolicySubject, decide, policy_subject
-from watchroom.features.requests.rows import Request, call_subject, parse_request
+from watchroom.features.requests.rows import Request, call_subject, has_expired, parse_request
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal.topics import messages_to
 from watchroom.kernel.rules.row_files import CONFIG_PATH
@@ -186,18 +186,23 @@ class Grants:
         return None
 
     def find_use(self, asked: Row) -> Row | None:
-        """Return the use that was taken for the request in the row ``asked``, None if there is none."""
-        agent = asked.path.partition("/")[0]
-        for head in list_newest(self._store.journal, agent):
-            if head.version == 1:
+        """Return the use that was taken for the request in the row ``asked``. None if there is none, or if
+        its grant has ended since."""
+        journal, agent = self._store.journal, asked.path.partition("/")[0]
+        for head in list_newest(journal, agent):
+            if head.version == 1 or head.deleted:
                 continue
-            for row in self._store.journal.history(
-                grants.ZONE, head.path, after_version=1, limit=grants.MAX_USES
-            ):
+            for row in journal.history(grants.ZONE, head.path, after_version=1, limit=grants.MAX_USES):
                 is_use = row.tool == USE_GRANT and row.detail.get("request") == asked.seq
-                if is_use and not self._people.find_flaw(row):
+                if is_use and not self._people.find_flaw_now(row) and not self._has_expired(head.path):
                     return row
         return None
+
+    def _has_expired(self, path: str) -> bool:
+        """Return whether the time of the grant at ``path`` is over."""
+        made = self._store.journal.version(grants.ZONE, path, 1)
+        grant = grants.parse_grant(self._store.content(made)) if made is not None else None
+        return grant is None or has_expired(grant.expires, self._store.journal.now())
 
     def _find_request(self, number: int) -> Row:
         row = self._store.journal.row(number)

@@ -41,7 +41,7 @@ class CheckQueue:
             self.begin()
 
     def begin(self) -> None:
-        """Run the checks that wait. First, run those that ended with an earlier service once more."""
+        """Run the checks that wait. First, run those that an earlier service has not finished."""
         if not self.is_busy and not self._stopping.is_set():
             self._work = asyncio.ensure_future(self._run_all())
 
@@ -76,7 +76,7 @@ class CheckQueue:
             self._workspace.checks.run(claim, self._stopping)
 
     async def close(self) -> None:
-        """End the check that runs. The next service runs it again."""
+        """End the check that runs. The next service runs it again, and begins those that wait."""
         self._stopping.set()
         if self._work is not None:
             await asyncio.wait({self._work}, timeout=_END_SECONDS)
