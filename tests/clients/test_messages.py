@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from clients.attached import AttachedClient, attendant, told
+from clients.attached import AttachedClient, attendant, told, wait_for
 from clients.test_acp import PATIENCE, Run, says
 from runtime.scripted import say
 from runtime.working import HELLO, SAYS, chat
@@ -237,8 +237,8 @@ def test_a_hook_that_its_client_kills_delivers_nothing(root: Path, workspace: Wo
         said = client.hook("UserPromptSubmit", prompt="On")
         assert said is not None
         assert "Never deploy" in str(said)
-        assert messages(workspace)["Never deploy"].read is not None
         assert client.hook("UserPromptSubmit", prompt="Again") is None
+        wait_for(workspace, lambda _: messages(workspace)["Never deploy"].read is not None)
 
 
 async def test_a_client_that_dies_with_its_prompt_gets_the_message_again(

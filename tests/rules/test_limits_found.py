@@ -223,8 +223,8 @@ def test_no_text_breaks_the_search_and_no_reset_is_past(text: str) -> None:
 )
 def test_a_long_text_is_searched_in_little_time(piece: str) -> None:
     text = piece * (200_000 // len(piece))
-    begun = time.perf_counter()
+    begun = time.process_time()
     find_limit(text, NOW)
     find_limit("rate limit " + text, NOW)
-    assert time.perf_counter() - begun < 1.0
+    assert time.process_time() - begun < 1.0
     assert is_limit("rate limit " + text)
