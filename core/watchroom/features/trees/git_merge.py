@@ -21,7 +21,6 @@ from watchroom.platform.child_process import ChildResult
 _GIT_SECONDS: Final = 600.0
 _CONFLICTS: Final = 1
 """The exit code of ``git merge-tree`` if there are conflicts."""
-_NO_ENTRY: Final = "0" * 40
 _BASE, _OURS, _THEIRS = "1", "2", "3"
 _MAX_TEXT_BYTES: Final = 10 * 1024 * 1024
 _ODD_LINE: Final = re.compile(r'\n|\r\Z|\A"')
@@ -145,9 +144,7 @@ class GitMerger:
             return tree
         with self._scratch_index() as variables:
             self._run("read-tree", tree, variables=variables)
-            entries = self._git.list_tree(source, paths)
-            # A deleted file can be in the way of a folder.
-            self._set_entries(entries, sorted(paths, key=lambda each: each in entries), variables)
+            self._set_entries(self._git.list_tree(source, paths), paths, variables)
             return _line(self._run("write-tree", variables=variables))
 
     def commit_merge(self, tree: str, parents: Sequence[str], message: str) -> str:
@@ -371,13 +368,16 @@ class GitMerger:
         self, entries: Mapping[str, IndexEntry], paths: Collection[str], variables: Mapping[str, str]
     ) -> None:
         """Set the index entries of ``paths`` to ``entries``."""
-        lines = []
-        for path in paths:
-            entry = entries.get(path)
-            head = f"0 {_NO_ENTRY}" if entry is None else f"{entry.mode:06o} {entry.blob} 0"
-            lines.append(f"{head}\t".encode() + os.fsencode(path) + b"\0")
-        if lines:
-            self._run("update-index", "-z", "--index-info", variables=variables, given=b"".join(lines))
+        # A deleted file can be in the way of a folder.
+        deleted = [os.fsencode(path) + b"\0" for path in paths if path not in entries]
+        lines = [
+            f"{entries[path].mode:06o} {entries[path].blob} 0\t".encode() + os.fsencode(path) + b"\0"
+            for path in paths
+            if path in entries
+        ]
+        for words, given in ((("--force-remove", "-z", "--stdin"), deleted), (("-z", "--index-info"), lines)):
+            if given:
+                self._run("update-index", *words, variables=variables, given=b"".join(given))
 
     def _move_ref(self, ref: str, before: str, after: str) -> None:
         command = ("update-ref", "-m", "watchroom land", ref, after, before)
