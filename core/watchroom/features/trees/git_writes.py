@@ -182,7 +182,7 @@ class GitWriter:
     def _move(self, ref: str, commit: str, before: str, request: CommitRequest) -> None:
         """Move ``ref`` from the commit ``before`` to ``commit``."""
         subject = request.message.strip().partition("\n")[0]
-        command = ("update-ref", "--no-deref", "-m", f"commit: {subject}", ref, commit, before)
+        command = ("update-ref", "-m", f"commit: {subject}", ref, commit, before)
         done = self._run(command, accepted=None)
         if done.status == 0:
             return
