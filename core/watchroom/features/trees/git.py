@@ -189,7 +189,8 @@ class GitTree:
             return found
         if found:
             os.unlink(path)
-        name = re.sub(r"[^A-Za-z0-9_.-]", "-", os.path.basename(self.folder)).strip("-._")
+        # Without dots, because paths that begin with ``land.`` are those of landing conflicts.
+        name = re.sub(r"[^A-Za-z0-9_-]", "-", os.path.basename(self.folder)).strip("-_")
         fresh = f"{name[:_MAX_ID_NAME] or 'tree'}-{secrets.token_hex(4)}"
         written = f"{path}.{secrets.token_hex(4)}"
         with open(written, "xb") as file:
