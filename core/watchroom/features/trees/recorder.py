@@ -383,10 +383,10 @@ class TreeRecorder:
         return None if found is None else describe_file(found)
 
     def write(self, name: str, data: bytes | None, *, executable: bool = False) -> None:
-        """Write ``data`` to the file ``name``. None removes the file."""
+        """Write ``data`` to the file ``name``. None removes the file and its empty parents, as git does."""
         with _access_errors(name):
             if data is None:
-                self._folder.remove(_parts(name))
+                self._folder.remove(_parts(name), kept=0)
             else:
                 self._folder.write(_parts(name), data, executable=executable)
 
