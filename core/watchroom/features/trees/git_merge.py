@@ -310,7 +310,7 @@ class GitMerger:
         regular: dict[str, int] = {}
         for path in paths:
             wanted, place = expected[path], os.path.join(self._git.folder, path)
-            if self._is_behind_link(path):
+            if self._git.is_behind_link(path):
                 continue
             try:
                 mode = os.lstat(place).st_mode
@@ -334,9 +334,6 @@ class GitMerger:
         blobs = dict(zip(plain, printed.decode("ascii").split(), strict=True))
         blobs |= {path: _line(self._run("hash-object", "--", path)) for path in odd}
         return found | {path: IndexEntry(regular[path], blob) for path, blob in blobs.items()}
-
-    def _is_behind_link(self, path: str) -> bool:
-        return any(os.path.islink(os.path.join(self._git.folder, each)) for each in _folders_above(path))
 
     def _find_partial(
         self, entries: Mapping[str, IndexEntry], paths: Collection[str], variables: Mapping[str, str]
