@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -145,4 +147,31 @@ def test_a_file_whose_name_is_not_utf8_is_said_not_to_be_reverted(team: Workspac
     assert revert(team, "alice", after=0) == {"\\udcff.txt": "unsafe_name"}
     assert (tmp_path / "project" / name).read_text() == "alice's\n"
     assert not (tmp_path / "project" / "other.txt").exists()
+    assert team.verify() == []
+
+
+@pytest.mark.parametrize("is_folder_first", [True, False])
+def test_a_folder_in_the_place_of_a_file_is_reverted_and_back(
+    team: Workspace, tmp_path: Path, is_folder_first: bool
+) -> None:
+    folder = tmp_path / "project"
+
+    def make(is_folder: bool) -> None:
+        with suppress(FileNotFoundError):
+            shutil.rmtree(folder / "place") if (folder / "place").is_dir() else (folder / "place").unlink()
+        if is_folder:
+            (folder / "place").mkdir()
+        (folder / "place" / "inner" if is_folder else folder / "place").write_text(f"{is_folder}\n")
+
+    make(is_folder_first)
+    team.task_files.record_changes(BOB.call, BOB)
+    since, before = team.journal.last_seq(), [*folder.rglob("*")]
+    make(not is_folder_first)
+    (folder / "zzz").write_text("after it\n")
+    team.task_files.record_changes(ALICE.call, ALICE)
+    changed = [*folder.rglob("*")]
+    outcome = team.reverts.apply(CallContext(ANN), RevertSelection(("alice",), after=since))
+    assert {*folder.rglob("*")} == {*before}
+    team.reverts.apply(CallContext(ANN), RevertSelection(undo=outcome.id))
+    assert {*folder.rglob("*")} == {*changed}
     assert team.verify() == []

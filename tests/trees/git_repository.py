@@ -8,10 +8,12 @@ from trees.git_repo import git, make_repository
 
 
 class Repository:
-    """A repository in ``folder``, with the workspace in its git folder."""
+    """A repository in ``folder``, with the workspace in its git folder. ``object_format``: that of git."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, object_format: str = "sha1") -> None:
         self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        git(folder, "init", "--quiet", "--initial-branch=main", f"--object-format={object_format}")
         make_repository(folder)
 
     @property

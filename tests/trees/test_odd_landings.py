@@ -383,3 +383,35 @@ def test_a_conflicted_index_in_the_target_is_in_the_way(
         land(kept, work)
     assert everything(repository, work) == before
     assert repository.git("stash", "list").count("\n") == 0
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_a_landing_whose_files_cannot_be_written_changes_nothing(
+    kept: Workspace, repository: Repository, work: Tree, is_sparse: bool
+) -> None:
+    repository.commit(__gitattributes="*.zz filter=secret\n", d="file\n", **{"c/old__txt": "old\n"})
+    git(work.folder, "merge", "--quiet", "main")
+    if is_sparse:
+        repository.git("sparse-checkout", "set", "--no-cone", "/*", "!/c/")
+    (work.folder / "c" / "old.txt").unlink()
+    (work.folder / "c").rmdir()
+    (work.folder / "c").symlink_to("d")
+    (work.folder / "d").unlink()
+    for name in ("d", "e"):
+        (work.folder / name).mkdir()
+    (work.folder / "a.txt").chmod(0o755)
+    work.commit(b__txt=None, **{"d/new__txt": "new\n", "e/new__txt": "new\n", "z__zz": "secret\n"})
+    for setting in ("clean", "smudge"):
+        repository.git("config", f"filter.secret.{setting}", "no-such-program")
+    repository.git("config", "filter.secret.required", "true")
+    before, files = everything(repository), names(repository.folder)
+    for _ in range(2):
+        with pytest.raises(GitError, match="no-such-program"):
+            land(kept, work)
+        assert names(repository.folder) == files
+        assert everything(repository) == before
+    repository.git("config", "--remove-section", "filter.secret")
+    assert land(kept, work).state == "landed"
+    assert status(repository.folder) == ""
+    if not is_sparse:
+        assert names(repository.folder) == names(work.folder)

@@ -15,6 +15,7 @@ from trees.tree_client import Refused, ScriptedClient
 from watchroom import Row, Workspace
 from watchroom.errors import JournalError
 from watchroom.features.trees.rows import REPO, candidates_of, grade_of
+from watchroom.model import WRITE_FILE
 
 TEXT: Final = "one\ntwo\nthree\nfour\nfive\n"
 CAROLS: Final = TEXT.replace("one", "zero\none")
@@ -201,6 +202,38 @@ def test_an_edit_that_was_made_but_not_reported_is_its_agents_when_the_next_one_
     repository.write("a.txt", BOTH)
     report(carol, *second)
     assert versions(kept, "a.txt") == [("carol", "tool", CAROLS), ("carol", "tool", BOTH)]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        "begin 1, begin 2, write 1, write 2, report 1, report 2",
+        "begin 1, begin 2, write 1, write 2, report 2, report 1",
+        "begin 1, begin 2, write 2, write 1, report 1, report 2",
+        "begin 1, begin 2, write 1, report 1, write 2, report 2",
+        "begin 1, write 1, begin 2, write 2, report 1, report 2",
+        "begin 1, write 1, begin 2, write 2, report 2, report 1",
+    ],
+)
+def test_each_edit_of_an_agent_that_makes_several_at_once_is_a_version(
+    kept: Workspace, repository: Repository, carol: ScriptedClient, steps: str
+) -> None:
+    edits = {"1": ("one", "zero\none"), "2": ("five", "five\nsix")}
+    begun: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    carol.read("a.txt")
+    for kind, number in (step.split() for step in steps.split(", ")):
+        if kind == "begin":
+            begun[number] = carol.begin_edit("a.txt", *edits[number])
+        elif kind == "write":
+            repository.write("a.txt", repository.read("a.txt").replace(*edits[number]))
+        else:
+            report(carol, *begun[number])
+    rows = rows_of(kept, "a.txt")
+    assert [(row.actor, row.tool, grade_of(row)) for row in rows] == [("carol", WRITE_FILE, "tool")] * 2
+    assert kept.journal.content(rows[-1].seq) == BOTH
+    assert conflicts(kept, "a.txt") == []
+    carol.write("a.txt", "all new\n")
+    assert repository.read("a.txt") == "all new\n"
 
 
 def test_an_edit_that_was_made_but_not_reported_is_its_agents_when_another_agent_writes(

@@ -495,6 +495,17 @@ def test_random_work_comes_back_as_it_was(world: World, seed: int) -> None:
     assert contents(folder) == before
 
 
+def test_a_file_in_the_place_of_a_folder_comes_back(world: World) -> None:
+    world.repository.commit(**{"d/e/inner": "inner\n"})
+    folder = Path(world.add("x").tree.folder)
+    shutil.rmtree(folder / "d")
+    (folder / "d").write_text("file\n")
+    before = contents(folder)
+    world.remove("x")
+    world.add("x", restore=True)
+    assert contents(folder) == before
+
+
 def change_at_random(choose: Random, added: AddedTree, folder: Path, name: str, world: World) -> None:
     """Change the file ``name`` of a tree, in the working tree or in the index."""
     path = folder / name

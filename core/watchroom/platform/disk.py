@@ -378,8 +378,11 @@ class Folder:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name, dir_fd=self._scratch_fd)
 
-    def remove(self, parts: Parts, *, look: Callable[[bytes | None], None] | None = None) -> None:
-        """Remove the file at ``parts``, if there is one, and empty parents below the second level.
+    def remove(
+        self, parts: Parts, *, look: Callable[[bytes | None], None] | None = None, kept: int = 2
+    ) -> None:
+        """Remove the file at ``parts``, if there is one, and its empty parents. The parents on the first
+        ``kept`` levels stay.
 
         ``look`` is called with the content, None if it is not a regular file. At that moment, the file is no
         longer at ``parts``. If ``look`` raises, the file is restored.
@@ -394,7 +397,7 @@ class Folder:
                     self._take_away(fd, name, look)
         except (FileNotFoundError, NotADirectoryError):
             return
-        for depth in range(len(parts) - 1, 2, -1):
+        for depth in range(len(parts) - 1, kept, -1):
             try:
                 with self._place(parts[:depth]) as (fd, name):
                     os.rmdir(name, dir_fd=fd)

@@ -140,7 +140,8 @@ class Reverts:
         row = self._store.journal.version(ZONE, revert, 2)
         if row is not None:
             return RevertOutcome(revert, record, row)
-        for zone, path, _ in record.written:
+        # A deleted file can be in the place of a folder, or its folder in the place of a file.
+        for zone, path, _ in sorted(record.written, key=lambda each: not self._is_deletion(*each)):
             owner, _, name = path.partition("/")
             if zone == FILE and self._tasks.has_folder_here(owner):
                 self._task_files.materialize_revert(owner, name)
@@ -151,6 +152,10 @@ class Reverts:
         )
         # Another process may have finished it. Then the row of that process counts.
         return RevertOutcome(revert, record, done if done.outcome == "ok" or head is None else head)
+
+    def _is_deletion(self, zone: Zone, path: str, version: int) -> bool:
+        row = self._store.journal.version(zone, path, version)
+        return row is not None and row.deleted
 
     def finish_all(self) -> None:
         """Finish the reverts that were interrupted or could not be finished. If a revert fails, log the error

@@ -227,11 +227,12 @@ class TaskFolder:
             raise NotText(rule="not_a_file") from error
 
     def remove(self, path: str) -> None:
-        """Remove the file at ``path``, if there is one. Raise `PathTraversalBlocked`, `FolderDenied`."""
+        """Remove the file at ``path``, if there is one, and its empty parents. Raise `PathTraversalBlocked`,
+        `FolderDenied`."""
         parts = _parts(path)
         self._check_symlinks(path, parts)
         with self._access_errors(path):
-            self._folder.remove(parts)
+            self._folder.remove(parts, kept=0)
 
     def restored_if_refused(self, parts: Parts, before: Inspected | None) -> AbstractContextManager[None]:
         """Restore the file at ``parts``, which was just written, if its row, which the context commits, is

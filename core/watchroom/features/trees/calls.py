@@ -275,9 +275,9 @@ class TreeCalls:
         except FolderDenied:
             # For example, the tree was removed.
             return False
-        found = content.text if content is not None and content.data is None else None
         if write.removes and content is None:
             return write.before is not None
+        found = _text_of(content)
         is_changed = write.expected is not None and found is not None and found != write.before
         return is_changed and _plain(found or "") == _plain(write.expected or "")
 
@@ -365,7 +365,16 @@ class TreeCalls:
             ]
         for each, write in opened:
             if self._is_made(write):
-                self._keep_untold(each.agent, self._end_write(each, write._replace(told=""), None))
+                self._keep_untold(each.agent, self._end_write(each, write, None))
+                self._forget(each, write)
+
+    def _forget(self, holder: Holder, write: _OpenWrite) -> None:
+        """Remove ``write``, which is recorded, from the call of ``holder``."""
+        with self._lock:
+            call = self._open.get(holder)
+            if call is not None:
+                left = tuple(each for each in call.writes if each is not write)
+                self._open[holder] = call._replace(writes=left)
 
     def _decide(
         self, holder: Holder, file: TreeFile, intent: Intent
@@ -854,6 +863,7 @@ class TreeCalls:
     def _end_write(self, holder: Holder, write: _OpenWrite, original: str | None) -> list[str]:
         """Record the version that a write made, and other changes to the file since the check. Return the
         notices for the agent."""
+        write = self._rebase(holder.agent, write)
         file, before, expected = write.file, write.before, write.expected
         other = self._find_other_version(holder, write)
         newest = self._view(other) if other is not None else FileView(text=before)
@@ -870,6 +880,7 @@ class TreeCalls:
             *(file.name, call, detail, expected, between),
             lambda: [each.window for each in self._find_running(holder.agent, file, began).values()],
             removes=write.removes,
+            is_followed=between is None and self._is_followed(holder, write),
         )
         own = [row for row in rows if _is_by(holder, row)]
         told = [write.told] if write.told else []
@@ -891,6 +902,37 @@ class TreeCalls:
         if expected is not None and last is not None and last.actor != holder.agent:
             self._find_overwritten(write, expected, last, [*others.values()])
         return told
+
+    def _rebase(self, agent: str, write: _OpenWrite) -> _OpenWrite:
+        """Return ``write`` as an edit of the newest version, if another call of ``agent`` has made that
+        version since the check, and the edit of it gives the text on disk."""
+        (head,) = write.file.tree.heads([write.file.name])
+        is_own = head is not None and head.actor == agent and (head.version or 0) > write.version
+        newest = self._view(head).text if head is not None and is_own else None
+        expected = _apply_edit(write, newest)
+        if head is None or expected is None or not _is_on_disk(write.file, expected):
+            return write
+        return write._replace(
+            before=newest, made_from=newest or "", version=head.version or 0, expected=expected
+        )
+
+    def _is_followed(self, holder: Holder, write: _OpenWrite) -> bool:
+        """Return whether other open calls of the agent have edited the text of ``write``, which gives the
+        text on disk."""
+        with self._lock:
+            others = [
+                each
+                for other, call in self._open.items()
+                for each in call.writes
+                if other != holder and other.agent == holder.agent and each.file == write.file
+            ]
+        text = write.expected
+        for each in others:
+            edited = _apply_edit(each, text)
+            if edited is not None and _is_on_disk(write.file, edited):
+                return True
+            text = text if edited is None else edited
+        return False
 
     def _find_other_version(self, holder: Holder, write: _OpenWrite) -> Row | None:
         """Return the newest version of the file of ``write`` if someone else made it after the check, else
@@ -1070,6 +1112,23 @@ def _open_write(
 def _is_by(holder: Holder, row: Row) -> bool:
     """Return whether the call of ``holder`` made ``row``."""
     return (row.actor, row.detail.get(CLIENT_CALL_ID)) == (holder.agent, holder.call)
+
+
+def _apply_edit(write: _OpenWrite, text: str | None) -> str | None:
+    """Return ``text`` with the edit of ``write``, None if it is no edit or does not apply."""
+    is_edit = isinstance(write.intent, PassageEdit | Update) and write.expected is not None
+    if text is None or not is_edit or isinstance(write.intent, MovedText | None):
+        return None
+    return apply_intent(write.intent, text)
+
+
+def _is_on_disk(file: TreeFile, text: str) -> bool:
+    found = None if file.tree.was_replaced() else _text_of(file.tree.content(file.name))
+    return found is not None and _plain(found) == _plain(text)
+
+
+def _text_of(content: FileContent | None) -> str | None:
+    return content.text if content is not None and content.data is None else None
 
 
 def _find_between(write: _OpenWrite, original: str | None) -> str | None:

@@ -330,6 +330,9 @@ class _HeadReader:
     def is_same(self, path: str, row: Row, content: str | None) -> bool:
         """Return whether HEAD has the version ``row``. ``content``: its text."""
         entry = self.entries.get(path)
+        if row.deleted and entry is not None and entry.is_link:
+            # The journal has no links.
+            return self._tree.read_link(path) == self.texts.get(path)
         if row.deleted or entry is None:
             return row.deleted and entry is None
         if self.is_executable(path, row) != is_executable(row):
@@ -419,7 +422,8 @@ class FileComparison:
         self._tree = tree
         self._entry = reader.entries.get(path)
         self._newest = versions[-1][0]
-        self._is_link = self._is_link_on_disk(versions[-1][1])
+        self._link = tree.read_link(path)
+        self._is_link = self._link is not None and self._link == (versions[-1][1] or "").encode()
         self.changes: FileChanges | None = None
         start = next((n for n in range(len(versions) - 1, -1, -1) if not is_text(versions[n][0])), -1) + 1
         self._since_binary = {self.author_of(row) for row, _ in versions[start:]}
@@ -446,9 +450,17 @@ class FileComparison:
         if taken.mixed:
             return BlockedFile(self.path, "mixed", tuple(sorted(taken.mixed)))
         state = (
-            None if taken.text is None else FileState(taken.text.encode(), taken.executable, self._is_link)
+            self._removed_state()
+            if taken.text is None
+            else FileState(taken.text.encode(), taken.executable, self._is_link)
         )
         return PlannedFile(self.path, state, tuple(chosen), taken.versions, taken.known)
+
+    def _removed_state(self) -> FileState | None:
+        """Return the link that has replaced the file, None if it was only deleted. The journal has no
+        links."""
+        is_link = self._link is not None and self._newest.deleted
+        return FileState(self._link or b"", is_link=True) if is_link else None
 
     def _plan_whole(self, agents: Sequence[str] | None) -> PlannedFile | BlockedFile | None:
         """Plan a file that was binary: all of it is the work of its newest version's author.
@@ -463,7 +475,8 @@ class FileComparison:
         if others:
             return BlockedFile(self.path, "mixed", tuple(sorted(others)))
         number = row.version or 0
-        planned = PlannedFile(self.path, None, (author,), (number,), KnownVersions(number, number))
+        known = KnownVersions(number, number)
+        planned = PlannedFile(self.path, self._removed_state(), (author,), (number,), known)
         if row.deleted:
             return planned
         data = self._read_bytes(row)
@@ -489,12 +502,6 @@ class FileComparison:
         if blob is None:
             return data if len(data) == get_int(row.detail, "size") else None
         return data if hashlib.sha256(data).hexdigest() == blob.sha256 else None
-
-    def _is_link_on_disk(self, text: str | None) -> bool:
-        try:
-            return os.readlink(os.path.join(self._tree.folder, self.path)) == text
-        except OSError:
-            return False
 
 
 def _known(notes: Sequence[Row], path: str, commits: Collection[str]) -> Iterator[KnownVersions]:

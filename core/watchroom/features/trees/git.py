@@ -189,7 +189,8 @@ class GitTree:
             return found
         if found:
             os.unlink(path)
-        name = re.sub(r"[^A-Za-z0-9_.-]", "-", os.path.basename(self.folder)).strip("-._")
+        # Without dots, because paths that begin with ``land.`` are those of landing conflicts.
+        name = re.sub(r"[^A-Za-z0-9_-]", "-", os.path.basename(self.folder)).strip("-_")
         fresh = f"{name[:_MAX_ID_NAME] or 'tree'}-{secrets.token_hex(4)}"
         written = f"{path}.{secrets.token_hex(4)}"
         with open(written, "xb") as file:
@@ -372,6 +373,19 @@ class GitTree:
                 if kind != "tree":
                     found[os.fsdecode(path)] = IndexEntry(int(mode, 8), blob)
         return found
+
+    def read_link(self, path: str) -> bytes | None:
+        """Return the target of the symbolic link at ``path``, None if the tree has no link there."""
+        try:
+            target = os.readlink(os.path.join(self.folder, path))
+        except OSError:
+            return None
+        return None if self.is_behind_link(path) else os.fsencode(target)
+
+    def is_behind_link(self, path: str) -> bool:
+        """Return whether a folder above ``path`` is a symbolic link, so that the tree has no such file."""
+        above = os.path.dirname(os.path.join(self.folder, path))
+        return os.path.realpath(above) != above
 
     def ignored_among(self, paths: Sequence[str]) -> frozenset[str]:
         """Return the ``paths`` that git ignores. Raise `IgnoredFilesUnknown`."""

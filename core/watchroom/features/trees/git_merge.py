@@ -8,7 +8,7 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from typing import Final, NamedTuple
 
 from watchroom.errors import GitBusy, GitError
@@ -21,7 +21,6 @@ from watchroom.platform.child_process import ChildResult
 _GIT_SECONDS: Final = 600.0
 _CONFLICTS: Final = 1
 """The exit code of ``git merge-tree`` if there are conflicts."""
-_NO_ENTRY: Final = "0" * 40
 _BASE, _OURS, _THEIRS = "1", "2", "3"
 _MAX_TEXT_BYTES: Final = 10 * 1024 * 1024
 _ODD_LINE: Final = re.compile(r'\n|\r\Z|\A"')
@@ -145,9 +144,7 @@ class GitMerger:
             return tree
         with self._scratch_index() as variables:
             self._run("read-tree", tree, variables=variables)
-            entries = self._git.list_tree(source, paths)
-            # A deleted file can be in the way of a folder.
-            self._set_entries(entries, sorted(paths, key=lambda each: each in entries), variables)
+            self._set_entries(self._git.list_tree(source, paths), paths, variables)
             return _line(self._run("write-tree", variables=variables))
 
     def commit_merge(self, tree: str, parents: Sequence[str], message: str) -> str:
@@ -223,7 +220,8 @@ class GitMerger:
 
         If a move was interrupted after it had moved the branch, the same call continues it. Files that have
         neither their content in ``before`` nor their content in ``after`` are not changed. Return their
-        paths. Raise `GitBusy` if the branch is at neither commit, or if the index is locked.
+        paths. Raise `GitBusy` if the branch is at neither commit, or if the index is locked. If git cannot
+        write a file, the branch and the files that this call has moved move back.
         """
         writer = GitWriter(self._git.folder, self._git.git)
         writer.recover(self._git.read_state)
@@ -231,11 +229,17 @@ class GitMerger:
             state = self._git.read_state()
             if state.operation:
                 raise GitBusy(rule="git_operation")
+            ref = f"refs/heads/{state.branch}" if state.branch else "HEAD"
             if state.head != after:
-                ref = f"refs/heads/{state.branch}" if state.branch else "HEAD"
                 self._move_ref(ref, before, after)
             with self._scratch_index(copied=True) as variables:
-                kept = self._update_files(before, after, variables)
+                try:
+                    kept = self._update_files(before, after, variables)
+                except GitError:
+                    if state.head != after:
+                        self._restore_files(before, after)
+                        self._move_ref(ref, after, before)
+                    raise
                 writer.replace_index(lock, variables["GIT_INDEX_FILE"], after)
         return kept
 
@@ -246,12 +250,7 @@ class GitMerger:
         paths = self._git.list_committed(before, after)
         old, new = (self._git.list_tree(commit, paths) for commit in (before, after))
         staged = self._git.list_index()
-        # Git compares files with its index in more ways than by their hashes, for example line ends.
-        unsure = {*self._git.list_changed(), *list_hidden(self._git)}
-        found: dict[str, IndexEntry | None] = {
-            path: staged[path] for path in paths - unsure if path in staged
-        }
-        found |= self._hash_files(paths - found.keys(), {**old, **new})
+        found = self._find_entries(paths, staged, {**old, **new})
         # Git itself writes what is as it was before. An interrupted move has written some files already.
         sparse = {path for path, entry in staged.items() if entry.is_absent}
         moved = {path for path in paths - sparse if not found[path] == old.get(path) == staged.get(path)}
@@ -266,9 +265,37 @@ class GitMerger:
         self._refresh(variables)
         return sorted(moved - written - partial)
 
+    def _restore_files(self, before: str, after: str) -> None:
+        """Write the files of ``before`` that an incomplete `_update_files` has changed or removed."""
+        paths, staged = self._git.list_committed(before, after), self._git.list_index()
+        old, new = (self._git.list_tree(commit, paths) for commit in (before, after))
+        found = self._find_entries(paths, staged, {**old, **new})
+        sparse = {path for path, entry in staged.items() if entry.is_absent}
+        written = {path for path in paths - sparse if found[path] == new.get(path)}
+        # Git removes a file before it writes the new content.
+        missing = {path for path in old.keys() - sparse - written if found[path] is None}
+        with self._scratch_index(copied=True) as variables:
+            self._set_entries(new, written, variables)
+            self._refresh(variables)
+            start = self._replace_entries(before, new, written)
+            self._run("read-tree", "-m", "-u", start, before, variables=variables)
+            given = b"".join(os.fsencode(path) + b"\0" for path in missing)
+            self._run("checkout-index", "-u", "-z", "--stdin", variables=variables, given=given)
+
     def _refresh(self, variables: Mapping[str, str]) -> None:
         """For each file whose content equals its index entry, update the times in that entry."""
         self._run("update-index", "-q", "--refresh", variables=variables, accepted=(0, 1))
+
+    def _find_entries(
+        self, paths: Set[str], staged: Mapping[str, IndexEntry], expected: Mapping[str, IndexEntry]
+    ) -> dict[str, IndexEntry | None]:
+        """Return the index entries for the files at ``paths``, see `_hash_files`. ``staged``: the index."""
+        # Git compares files with its index in more ways than by their hashes, for example line ends.
+        unsure = {*self._git.list_changed(), *list_hidden(self._git)}
+        found: dict[str, IndexEntry | None] = {
+            path: staged[path] for path in paths - unsure if path in staged
+        }
+        return found | self._hash_files(paths - found.keys(), expected)
 
     def _hash_files(
         self, paths: Collection[str], expected: Mapping[str, IndexEntry]
@@ -283,7 +310,7 @@ class GitMerger:
         regular: dict[str, int] = {}
         for path in paths:
             wanted, place = expected[path], os.path.join(self._git.folder, path)
-            if self._is_behind_link(path):
+            if self._git.is_behind_link(path):
                 continue
             try:
                 mode = os.lstat(place).st_mode
@@ -307,9 +334,6 @@ class GitMerger:
         blobs = dict(zip(plain, printed.decode("ascii").split(), strict=True))
         blobs |= {path: _line(self._run("hash-object", "--", path)) for path in odd}
         return found | {path: IndexEntry(regular[path], blob) for path, blob in blobs.items()}
-
-    def _is_behind_link(self, path: str) -> bool:
-        return any(os.path.islink(os.path.join(self._git.folder, each)) for each in _folders_above(path))
 
     def _find_partial(
         self, entries: Mapping[str, IndexEntry], paths: Collection[str], variables: Mapping[str, str]
@@ -341,13 +365,16 @@ class GitMerger:
         self, entries: Mapping[str, IndexEntry], paths: Collection[str], variables: Mapping[str, str]
     ) -> None:
         """Set the index entries of ``paths`` to ``entries``."""
-        lines = []
-        for path in paths:
-            entry = entries.get(path)
-            head = f"0 {_NO_ENTRY}" if entry is None else f"{entry.mode:06o} {entry.blob} 0"
-            lines.append(f"{head}\t".encode() + os.fsencode(path) + b"\0")
-        if lines:
-            self._run("update-index", "-z", "--index-info", variables=variables, given=b"".join(lines))
+        # A deleted file can be in the way of a folder.
+        deleted = [os.fsencode(path) + b"\0" for path in paths if path not in entries]
+        lines = [
+            f"{entries[path].mode:06o} {entries[path].blob} 0\t".encode() + os.fsencode(path) + b"\0"
+            for path in paths
+            if path in entries
+        ]
+        for words, given in ((("--force-remove", "-z", "--stdin"), deleted), (("-z", "--index-info"), lines)):
+            if given:
+                self._run("update-index", *words, variables=variables, given=b"".join(given))
 
     def _move_ref(self, ref: str, before: str, after: str) -> None:
         command = ("update-ref", "-m", "watchroom land", ref, after, before)

@@ -182,7 +182,7 @@ class GitWriter:
     def _move(self, ref: str, commit: str, before: str, request: CommitRequest) -> None:
         """Move ``ref`` from the commit ``before`` to ``commit``."""
         subject = request.message.strip().partition("\n")[0]
-        command = ("update-ref", "--no-deref", "-m", f"commit: {subject}", ref, commit, before)
+        command = ("update-ref", "-m", f"commit: {subject}", ref, commit, before)
         done = self._run(command, accepted=None)
         if done.status == 0:
             return
@@ -251,8 +251,11 @@ class GitWriter:
                 wanted = (
                     entry if now == before.get(path) else self._merge(now, before.get(path), entry, scratch)
                 )
-                if wanted != now:
+                if wanted is not None and wanted != now:
                     lines.append(_index_line(path, wanted))
+                elif wanted is None and now is not None:
+                    # The mode 0 removes the file, whatever its blob.
+                    lines.append(_index_line(path, now._replace(mode="0")))
             command = ("update-index", "-z", "--index-info")
             self._run(command, variables, given=b"".join(lines))
         except BaseException:
@@ -366,9 +369,8 @@ def _join(paths: Iterable[str]) -> bytes:
     return b"".join(os.fsencode(each) + b"\0" for each in paths)
 
 
-def _index_line(path: str, entry: _Entry | None) -> bytes:
-    mode, blob = entry or ("0", "0" * 40)
-    return f"{mode} {blob}\t".encode() + os.fsencode(path) + b"\0"
+def _index_line(path: str, entry: _Entry) -> bytes:
+    return f"{entry.mode} {entry.blob}\t".encode() + os.fsencode(path) + b"\0"
 
 
 def _parse_entries(printed: bytes) -> dict[str, _Entry]:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from watchroom.errors import GitBusy, InvalidTarget, TargetChanged, TreeGone, UncommittedWork
+from watchroom.errors import GitBusy, GitError, InvalidTarget, TargetChanged, TreeGone, UncommittedWork
 from watchroom.features.config.store import Store
 from watchroom.features.trees.commits import reported_as_done
 from watchroom.features.trees.git import GitTree
@@ -391,8 +391,8 @@ class Landings:
                 kept = GitMerger(holder).move_checked_out(record.before, record.after)
             elif merger.find_commit(record.into) != record.after:
                 merger.move_branch(record.into, record.before, record.after)
-        except GitBusy:
-            # Moved already, its files follow when git is free.
+        except GitError:
+            # If the branch has moved, its files follow when git is free.
             if merger.find_commit(record.into) != record.after:
                 self.record(call, record._replace(state="interrupted"))
             raise

@@ -55,11 +55,20 @@ from watchroom.features.trees.pull_request_texts import (
     format_message,
     format_title,
 )
-from watchroom.features.trees.rows import INTO, PULL_REQUEST, REPO, TREE, candidates_of, repo_path
+from watchroom.features.trees.rows import (
+    INTO,
+    PULL_REQUEST,
+    REPO,
+    TREE,
+    candidates_of,
+    repo_path,
+    split_repo_path,
+)
 from watchroom.features.trees.service import Trees
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.journal import RowFilter
 from watchroom.kernel.rules.details import get_text
+from watchroom.kernel.rules.file_versions import unescape_path
 from watchroom.model import Json, Row
 from watchroom.platform.child_process import run_child
 from watchroom.texts import Catalogue
@@ -220,6 +229,7 @@ class PullRequests:
         uncommitted = [*self._commits.compare(git, state.head)]
         whole = {each.path: each.plan(None) for each in uncommitted}
         states = {path: each.state for path, each in whole.items() if isinstance(each, PlannedFile)}
+        states |= _read_unrecorded(git, whole.keys() | self._list_existing(git))
         content = git.write_tree(states, parent=state.head)
         since_base = uncommitted if base == state.head else [*self._commits.compare(git, base)]
         sessions = self._find_sessions(since_base)
@@ -295,6 +305,11 @@ class PullRequests:
     def _list_newest(self, git: GitTree) -> list[int]:
         """Return the row numbers of the newest versions of the tree's files."""
         return [row.seq for row in self._store.journal.heads(REPO, repo_path(git.tree_id(), ""))]
+
+    def _list_existing(self, git: GitTree) -> set[str]:
+        """Return the files of the tree that have versions, and exist."""
+        rows = self._store.journal.heads(REPO, repo_path(git.tree_id(), ""))
+        return {os.fsdecode(unescape_path(split_repo_path(row.path)[1])) for row in rows if not row.deleted}
 
     def _find_sessions(self, compared: Iterable[FileComparison]) -> Mapping[int, str]:
         """Return the sessions of the versions since the compared commit, by row number."""
@@ -491,6 +506,24 @@ class PullRequests:
 def _name_by(sessions: Mapping[int, str]) -> Callable[[Row], str]:
     """Return a function that returns the session of a version, or its author if that is not known."""
     return lambda row: sessions.get(row.seq) or author_of_version(row)
+
+
+def _read_unrecorded(git: GitTree, recorded: Collection[str]) -> Iterator[tuple[str, FileState | None]]:
+    """Yield the uncommitted files that are not ``recorded``: links, and files that were staged before
+    Watchroom recorded a change of them. None for a deleted file."""
+    paths = {*git.list_changed(), *git.list_staged()}.difference(recorded)
+    entries = git.list_index() if paths else {}
+    for path in paths:
+        entry, link, place = entries.get(path), git.read_link(path), os.path.join(git.folder, path)
+        if entry is not None and (entry.is_absent or entry.is_submodule):
+            continue
+        if link is not None:
+            yield path, FileState(link, is_link=True)
+        elif git.is_behind_link(path) or not os.path.isfile(place):
+            yield path, None
+        else:
+            with open(place, "rb") as file:
+                yield path, FileState(file.read(), bool(os.fstat(file.fileno()).st_mode & 0o100))
 
 
 def _count_unrecorded(git: GitTree, old: str, new: str, paths: Collection[str]) -> Iterator[SeriesFile]:

@@ -383,10 +383,10 @@ class TreeRecorder:
         return None if found is None else describe_file(found)
 
     def write(self, name: str, data: bytes | None, *, executable: bool = False) -> None:
-        """Write ``data`` to the file ``name``. None removes the file."""
+        """Write ``data`` to the file ``name``. None removes the file and its empty parents, as git does."""
         with _access_errors(name):
             if data is None:
-                self._folder.remove(_parts(name))
+                self._folder.remove(_parts(name), kept=0)
             else:
                 self._folder.write(_parts(name), data, executable=executable)
 
@@ -441,6 +441,7 @@ class TreeRecorder:
         find_windows: Callable[[], Sequence[Window]],
         *,
         removes: bool,
+        is_followed: bool,
     ) -> list[Row]:
         """Record that the tool of an agent has written the file ``name``. Return the rows, none if the tree
         is gone.
@@ -450,6 +451,8 @@ class TreeRecorder:
         - ``between``: the text that somebody else wrote just before, None if nobody did.
         - ``find_windows``: returns the commands that ran during the write.
         - ``removes``: whether the tool removes the file.
+        - ``is_followed``: whether another call of the agent, which is not recorded yet, has edited the text
+          since. That call records the text on disk.
 
         If the file's text is not as expected, a second version records it: a formatter or another agent's
         command changed it. If the file is gone and the tool did not remove it, the second version is the
@@ -485,6 +488,8 @@ class TreeRecorder:
                 executable = is_executable(head) if content is None else content.executable
                 made = {**detail, EXECUTABLE: True} if executable else detail
                 drafts.append(call.write(REPO, self.path(name), expected, "", version, made))
+                if is_followed:
+                    return [each.row for each in self._store.commits.commit_all(drafts)]
                 version += 1
                 call = call.with_tool(FORMATTER)
                 if any(each.agent != call.actor for each in windows):
