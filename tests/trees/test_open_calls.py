@@ -360,3 +360,20 @@ def test_an_unchecked_edit_of_a_file_that_only_git_has_keeps_it_free(
     alice.end_edit("unchecked", {"file_path": path, "old_string": "one", "new_string": "zero\none"})
     alice.write("a.txt", "all new\n")
     assert versions(kept, "a.txt") == [("alice", "tool", CAROLS), ("alice", "tool", "all new\n")]
+
+
+def test_what_a_command_removed_during_the_edit_of_another_agent_is_kept(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    codex = ScriptedClient(kept, "bob", repository.folder, client="codex")
+    alice.read("a.txt")
+    repository.write("a.txt", OTHERS)
+    codex.bash("cat a.txt")
+    patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-two\n+TWO\n*** End Patch\n"
+    call, given = codex.ask("apply_patch", {"command": patch})
+    command = alice.begin_bash("printf 'one\ntwo\nthree\nfour\nFIVE\n' > a.txt")
+    repository.write("a.txt", "one\nTWO\nthree\nfour\nFIVE\n")
+    codex.report("apply_patch", call, given, "Success.")
+    alice.end_bash(*command)
+    assert conflicts(kept, "a.txt") == [("lines_lost", "one\nTWO\nthree\nfour\nfive\nsix\n")]
+    assert any(each.startswith("You removed") for each in alice.told)

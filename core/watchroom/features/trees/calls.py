@@ -893,14 +893,20 @@ class TreeCalls:
         self._trees.publish(rows)
         running = self._find_running(holder.agent, file, began)
         others = {each: command for each, command in running.items() if each.agent != holder.agent}
-        if between is not None:
-            for each in others:
-                self._find_losses(each, [row for row in rows[:-1] if row.actor != holder.agent])
-            if rows and self._has_lost(write, between, rows[-1]):
-                self._commit_conflict(file.path, between, self._view(rows[-1]), CHANGED_IN_WINDOW)
+        if between is not None and rows and self._has_lost(write, between, rows[-1]):
+            self._commit_conflict(file.path, between, self._view(rows[-1]), CHANGED_IN_WINDOW)
+        by_others = [row for row in rows if row.actor != holder.agent]
         last = rows[-1] if rows else other
-        if expected is not None and last is not None and last.actor != holder.agent:
-            self._find_overwritten(write, expected, last, [*others.values()])
+        is_overwritten = (
+            expected is not None
+            and last is not None
+            and last.actor != holder.agent
+            and self._find_overwritten(write, expected, last, [*others.values()])
+        )
+        if is_overwritten and rows:
+            by_others.pop()
+        for each in others:
+            self._keep_untold(each.agent, self._find_losses(each, by_others))
         return told
 
     def _rebase(self, agent: str, write: _OpenWrite) -> _OpenWrite:
@@ -965,18 +971,21 @@ class TreeCalls:
 
     def _find_overwritten(
         self, write: _OpenWrite, expected: str, found: Row, others: Sequence[_Command]
-    ) -> None:
+    ) -> bool:
         """Record a conflict if the version ``found``, right after ``write``, lost its lines to another agent.
+        Return whether it did.
 
         Without a known author, a command must have restored removed lines, or name the file. A formatter
         restores no removed lines."""
         before, after = write.before or "", self._view(found)
         if not find_lost_lines(expected, after.text, FileView(text=before)):
-            return
+            return False
         gone = {line for each in find_lost_lines(before, expected, None) for line in each.lines}
         is_back = any(line in gone for line in (after.text or "").splitlines(keepends=True))
-        if found.actor != OUTSIDE or is_back or any(each.names(found.path) for each in others):
+        is_lost = found.actor != OUTSIDE or is_back or any(each.names(found.path) for each in others)
+        if is_lost:
             self._commit_conflict(found.path, expected, after, LOST_LINES)
+        return is_lost
 
     def _find_losses(self, holder: Holder, rows: Sequence[Row]) -> list[str]:
         """Record the lines of others that the versions ``rows`` of a call removed unseen. Return the notices
