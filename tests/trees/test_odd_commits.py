@@ -206,3 +206,35 @@ def test_a_file_in_the_place_of_a_folder_is_reverted_and_back(
     assert texts_in(repository.folder) == before
     assert dana.dispatch_tool_call("revert_work", {"undo": found["revert_id"]})["success"]
     assert texts_in(repository.folder) == changed
+
+
+@pytest.mark.parametrize("before", [b"text\n", b"\0before", None])
+def test_a_binary_file_is_reverted_and_back(
+    kept: Workspace, repository: Repository, alice: ScriptedClient, before: bytes | None
+) -> None:
+    place = repository.folder / "logo.png"
+    if before is not None:
+        place.write_bytes(before)
+        repository.commit()
+        kept.trees.refresh_all()
+    alice.bash("printf '\\0after' > logo.png")
+    dana = kept.tools_for_human("dana")
+    found = dana.dispatch_tool_call("revert_work", {"agents": ["alice"]})
+    assert (place.read_bytes() if place.exists() else None) == before
+    assert dana.dispatch_tool_call("revert_work", {"undo": found["revert_id"]})["success"]
+    assert place.read_bytes() == b"\0after"
+    assert kept.verify() == []
+
+
+def test_a_binary_file_that_an_agent_deleted_comes_back(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    place = repository.folder / "logo.png"
+    place.write_bytes(b"\0before")
+    place.chmod(0o755)
+    repository.commit()
+    kept.trees.refresh_all()
+    alice.bash("rm logo.png")
+    kept.tools_for_human("dana").dispatch_tool_call("revert_work", {"agents": ["alice"]})
+    assert place.read_bytes() == b"\0before"
+    assert status(repository.folder) == ""
