@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -238,3 +239,16 @@ def test_a_binary_file_that_an_agent_deleted_comes_back(
     kept.tools_for_human("dana").dispatch_tool_call("revert_work", {"agents": ["alice"]})
     assert place.read_bytes() == b"\0before"
     assert status(repository.folder) == ""
+
+
+def test_a_file_that_cannot_be_written_keeps_no_other_from_its_revert(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    alice.bash("rm a.txt; echo x > b.txt; echo x > new.txt")
+    repository.write("a.txt/by_hand.txt", "by hand\n")
+    found = kept.tools_for_human("dana").dispatch_tool_call("revert_work", {"agents": ["alice"]})
+    assert (found["success"], found["error"]) == (False, "revert_unfinished")
+    assert texts_in(repository.folder) == {"a.txt/by_hand.txt": "by hand\n", "b.txt": "b\n"}
+    shutil.rmtree(repository.folder / "a.txt")
+    kept.reverts.finish_all()
+    assert texts_in(repository.folder) == {"a.txt": TEXT, "b.txt": "b\n"}
