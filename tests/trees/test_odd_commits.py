@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -206,3 +207,48 @@ def test_a_file_in_the_place_of_a_folder_is_reverted_and_back(
     assert texts_in(repository.folder) == before
     assert dana.dispatch_tool_call("revert_work", {"undo": found["revert_id"]})["success"]
     assert texts_in(repository.folder) == changed
+
+
+@pytest.mark.parametrize("before", [b"text\n", b"\0before", None])
+def test_a_binary_file_is_reverted_and_back(
+    kept: Workspace, repository: Repository, alice: ScriptedClient, before: bytes | None
+) -> None:
+    place = repository.folder / "logo.png"
+    if before is not None:
+        place.write_bytes(before)
+        repository.commit()
+        kept.trees.refresh_all()
+    alice.bash("printf '\\0after' > logo.png")
+    dana = kept.tools_for_human("dana")
+    found = dana.dispatch_tool_call("revert_work", {"agents": ["alice"]})
+    assert (place.read_bytes() if place.exists() else None) == before
+    assert dana.dispatch_tool_call("revert_work", {"undo": found["revert_id"]})["success"]
+    assert place.read_bytes() == b"\0after"
+    assert kept.verify() == []
+
+
+def test_a_binary_file_that_an_agent_deleted_comes_back(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    place = repository.folder / "logo.png"
+    place.write_bytes(b"\0before")
+    place.chmod(0o755)
+    repository.commit()
+    kept.trees.refresh_all()
+    alice.bash("rm logo.png")
+    kept.tools_for_human("dana").dispatch_tool_call("revert_work", {"agents": ["alice"]})
+    assert place.read_bytes() == b"\0before"
+    assert status(repository.folder) == ""
+
+
+def test_a_file_that_cannot_be_written_keeps_no_other_from_its_revert(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    alice.bash("rm a.txt; echo x > b.txt; echo x > new.txt")
+    repository.write("a.txt/by_hand.txt", "by hand\n")
+    found = kept.tools_for_human("dana").dispatch_tool_call("revert_work", {"agents": ["alice"]})
+    assert (found["success"], found["error"]) == (False, "revert_unfinished")
+    assert texts_in(repository.folder) == {"a.txt/by_hand.txt": "by hand\n", "b.txt": "b\n"}
+    shutil.rmtree(repository.folder / "a.txt")
+    kept.reverts.finish_all()
+    assert texts_in(repository.folder) == {"a.txt": TEXT, "b.txt": "b\n"}

@@ -359,7 +359,7 @@ def _decided(planned: PlannedPath) -> PlannedPath:
 
 
 def _path_version(row: Row, content: str | None) -> PathVersion:
-    detail, is_file = row.detail, row.zone == "file"
+    detail, is_file = row.detail, ZONES[row.zone].is_on_disk_first
     switched = detail if is_revert_row(row) else {}
     return PathVersion(
         row.version or 0,

@@ -15,7 +15,14 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from watchroom import validation
-from watchroom.errors import ConflictSettled, HeadsMoved, RevertUnfinished, WatchroomError
+from watchroom.errors import (
+    ConflictSettled,
+    FolderDenied,
+    HeadsMoved,
+    NotText,
+    RevertUnfinished,
+    WatchroomError,
+)
 from watchroom.features.config.store import Store
 from watchroom.features.conflicts.service import Conflicts
 from watchroom.features.people.service import PeopleReader
@@ -140,13 +147,19 @@ class Reverts:
         row = self._store.journal.version(ZONE, revert, 2)
         if row is not None:
             return RevertOutcome(revert, record, row)
+        failures: list[WatchroomError] = []
         # A deleted file can be in the place of a folder, or its folder in the place of a file.
         for zone, path, _ in sorted(record.written, key=lambda each: not self._is_deletion(*each)):
             owner, _, name = path.partition("/")
-            if zone == FILE and self._tasks.has_folder_here(owner):
-                self._task_files.materialize_revert(owner, name)
-            elif zone == REPO:
-                self._trees.materialize_revert(owner, name)
+            try:
+                if zone == FILE and self._tasks.has_folder_here(owner):
+                    self._task_files.materialize_revert(owner, name)
+                elif zone == REPO:
+                    self._trees.materialize_revert(owner, name)
+            except (FolderDenied, NotText) as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
         done, head = self._store.write(
             call.with_tool(REVERT_WORK).write(ZONE, revert, record.dump(), expected=1)
         )
