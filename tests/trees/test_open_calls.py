@@ -377,3 +377,34 @@ def test_what_a_command_removed_during_the_edit_of_another_agent_is_kept(
     alice.end_bash(*command)
     assert conflicts(kept, "a.txt") == [("lines_lost", "one\nTWO\nthree\nfour\nfive\nsix\n")]
     assert any(each.startswith("You removed") for each in alice.told)
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_a_change_right_after_the_client_read_a_file_is_unread(
+    kept: Workspace, repository: Repository, carol: ScriptedClient, ends: str
+) -> None:
+    repository.write("new.txt", "one\ntwo\n".replace("\n", ends))
+    kept.trees.refresh_all()
+    path = str(repository.folder / "new.txt")
+    call, given = carol.ask("Read", {"file_path": path})
+    # Between the versions, the file had another text, which the client has read.
+    repository.write("new.txt", "ONE\ntwo\nthree\n".replace("\n", ends))
+    file = {"content": "ONE\ntwo\n", "startLine": 1, "numLines": 2, "totalLines": 2}
+    carol.report("Read", call, given, {"file": file})
+    with pytest.raises(Refused, match="read"):
+        carol.write("new.txt", "one\nTWO\n")
+    carol.read("new.txt")
+    carol.write("new.txt", "one\nTWO\n")
+
+
+def test_a_file_that_the_client_shows_differently_counts_as_read(
+    kept: Workspace, repository: Repository, carol: ScriptedClient
+) -> None:
+    repository.write("new.txt", f"{'x' * 3000}\ntwo\n")
+    call, given = carol.ask("Read", {"file_path": str(repository.folder / "new.txt")})
+    kept.trees.refresh_all()
+    carol.report("Read", call, given, {"file": {"content": f"{'x' * 2000}…\ntwo\n"}})
+    call, given = carol.ask("Read", {"file_path": str(repository.folder / "new.txt")})
+    carol.report("Read", call, given, {"file": {"content": f"{'x' * 2000}…\ntwo\n"}})
+    carol.write("new.txt", "one\nTWO\n")
+    assert repository.read("new.txt") == "one\nTWO\n"

@@ -155,7 +155,7 @@ class _OpenCall(NamedTuple):
     - ``can_end_unreported``: whether no further report of the client may end it.
     - ``is_background``: whether the command continues although the client has its result.
     - ``began``: the time of the check, by `time.monotonic`.
-    - ``last_seq``: the newest row when its command began, None for other calls.
+    - ``last_seq``: the newest row when its command or reading began, None for other calls.
     - ``home``: see `TreeCalls.begin`.
     """
 
@@ -227,6 +227,8 @@ class TreeCalls:
             return CallVerdict(reason, OTHER_TREE) if reason else self._begin_writes(holder, use)
         if use.kind == "command":
             return self._begin_command(holder, use, cwd, home)
+        if use.kind == "read":
+            self._remember(holder, _OpenCall(last_seq=self._store.journal.last_seq()))
         return PROCEED
 
     def _linked_tree(self, folder: str) -> TreeRecorder | None:
@@ -661,7 +663,7 @@ class TreeCalls:
         ``is_known``: whether this process checked it."""
         told: list[str] = []
         if use.kind == "read" and not result.is_failed:
-            self._end_reading(holder.agent, use.path, result)
+            self._end_reading(holder.agent, use.path, result, opened.last_seq)
         changed: list[Row] = []
         if opened.window is not None and not result.is_running:
             changed = self._close_window(holder, opened.window, opened.home)
@@ -758,8 +760,12 @@ class TreeCalls:
                 del self._open[holder]
         self._trees.release(lambda each: each == holder)
 
-    def _end_reading(self, agent: str, path: str, result: ToolEffects) -> None:
-        """Record the version that ``agent`` read: the newest version with the text in ``result``."""
+    def _end_reading(self, agent: str, path: str, result: ToolEffects, last_seq: int | None) -> None:
+        """Record the version that ``agent`` read: the newest version with the text in ``result``. If it read
+        a text between two versions, it saw the lines that the newest version shares with this text.
+
+        ``last_seq``: the newest row when the call began, None if unknown.
+        """
         file = self._trees.find(os.path.realpath(path))
         if file is None or self._is_ignored(file):
             self._note_ignored(agent, [file])
@@ -767,17 +773,24 @@ class TreeCalls:
         self._trees.refresh(file.tree)
         (head,) = file.tree.heads([file.name])
         version = (head.version or 0) if head is not None else 0
+        lines: Ranges | None = None if result.lines is None else (result.lines,)
         if head is not None and result.text is not None:
-            versions = self._store.journal.versions(REPO, file.path, after=max(0, version - _MAX_OLDER))
+            after = max(0, version - _MAX_OLDER)
+            versions = [*self._store.journal.versions(REPO, file.path, after=after)]
             wanted = _lines_of(result.text)
             start, end = result.lines or (0, None)
-            same = (
+            same = [
                 row.version or 0
                 for row, text in versions
                 if text is not None and _lines_of(text)[start:end] == wanted
-            )
-            version = max(same, default=version)
-        self._seen.note(agent, file.path, version, result.lines)
+            ]
+            newest = versions[-1][1]
+            if same:
+                version = max(same)
+            elif last_seq is not None and head.seq > last_seq and newest is not None:
+                text = _plain(newest)
+                lines = find_known_ranges(text, FileView(text=_plain(result.text)), text)
+        self._seen.note(agent, file.path, version, lines)
 
     def _note_failed(self, holder: Holder, use: ToolUse, writes: Sequence[_OpenWrite]) -> list[CallVerdict]:
         """Record writes that the client refused itself because others had changed the files. Return the

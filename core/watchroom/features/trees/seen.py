@@ -43,15 +43,15 @@ class SeenVersions:
         self._known: OrderedDict[str, dict[str, SeenVersion]] = OrderedDict()
         """The versions that agents saw: by the path of the file's rows, then by agent."""
 
-    def note(self, agent: str, path: str, version: int, lines: tuple[int, int] | None = None) -> None:
+    def note(self, agent: str, path: str, version: int, lines: Ranges | None = None) -> None:
         """Record that ``agent`` read ``version`` of the file whose rows are at ``path``.
 
-        ``lines``: the range of lines that it read (from 0, end excluded), None for all.
+        ``lines``: the ranges of lines that it read (from 0, ends excluded), None for all.
         """
         known = self.find(agent, path)
-        ranges: Ranges | None = None if lines is None else (lines,)
+        ranges = None if lines is None else lines[-_MAX_RANGES:]
         if known is not None and known.version == version:
-            if known.lines is None or (ranges is not None and lines in known.lines):
+            if known.lines is None or (ranges is not None and {*ranges} <= {*known.lines}):
                 return
             ranges = None if ranges is None else (*known.lines, *ranges)[-_MAX_RANGES:]
         detail: dict[str, Json] | None = None
