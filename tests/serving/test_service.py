@@ -34,6 +34,7 @@ from watchroom.serving.service import link
 pytestmark = pytest.mark.slow(4)
 
 INITIALIZED: Final = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+DISCOVER: Final = {"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {}}
 
 
 @pytest.fixture
@@ -124,6 +125,7 @@ class HastyRelay(Relayed):
     - ``program``: starts a service
     - ``seconds``: timeout for the start of a service
     - ``stdin``: the descriptor of the relay's standard input, default a pipe
+    - ``hello``: the client's first request
     """
 
     def __init__(
@@ -133,12 +135,13 @@ class HastyRelay(Relayed):
         *,
         seconds: float = 0.05,
         stdin: int = subprocess.PIPE,
+        hello: object = HELLO,
     ) -> None:
         timed = [sys.executable, "-c", HASTY, str(seconds)]
         command = [*timed, *program, "mcp", str(root), "--agent", "alice"]
         self.process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE)
         if self.process.stdin is not None:
-            self.send(HELLO)
+            self.send(hello)
 
     def is_waiting(self) -> bool:
         """Return whether the relay still runs after several of its timeouts."""
@@ -478,6 +481,46 @@ def test_a_relay_in_a_session_waits_for_a_busy_service(root: Path, scripted: soc
         connection.sendall(SWITCHING)
         until(lambda: b"initialize" in received.readline())
         relay.close()
+
+
+def test_a_poll_that_its_service_did_not_answer_is_repeated_once(root: Path, scripted: socket.socket) -> None:
+    poll = {"jsonrpc": "2.0", "id": 2, "method": "tasks/get", "params": {"taskId": "f" * 32}}
+    with closing(HastyRelay(root)) as relay:
+        with accepted(scripted) as (connection, received):
+            connection.sendall(SWITCHING)
+            until(lambda: b'"initialize"' in received.readline())
+            connection.sendall(ANSWERED % 1)
+            assert relay.receive()["id"] == 1
+            relay.send(INITIALIZED)
+            relay.send(poll)
+            relay.send_call(3, "collab_list")
+            assert json.loads(received.readline()) == INITIALIZED
+            assert json.loads(received.readline()) == poll
+            assert json.loads(received.readline())["id"] == 3
+        with accepted(scripted) as (connection, received):
+            connection.sendall(SWITCHING)
+            until(lambda: b'"initialize"' in received.readline())
+            connection.sendall(ANSWERED % 1)
+            assert json.loads(received.readline()) == INITIALIZED
+            assert json.loads(received.readline()) == poll
+            failed = relay.receive()
+            assert (failed["id"], "error" in failed) == (3, True)
+        failed = relay.receive()
+        assert (failed["id"], "error" in failed) == (2, True)
+
+
+def test_a_request_that_was_cancelled_is_not_repeated(root: Path, scripted: socket.socket) -> None:
+    with closing(HastyRelay(root, hello=DISCOVER)) as relay:
+        with accepted(scripted) as (connection, received):
+            connection.sendall(SWITCHING)
+            relay.send({**DISCOVER, "id": 2})
+            relay.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+            until(lambda: b"cancelled" in received.readline())
+        with accepted(scripted) as (connection, received):
+            connection.sendall(SWITCHING)
+            assert json.loads(received.readline())["id"] == 2
+            connection.sendall(ANSWERED % 2)
+            assert relay.receive()["id"] == 2
 
 
 def test_a_relay_without_a_session_gives_up_on_a_busy_service(
