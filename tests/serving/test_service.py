@@ -483,6 +483,23 @@ def test_a_relay_in_a_session_waits_for_a_busy_service(root: Path, scripted: soc
         relay.close()
 
 
+def test_a_relay_of_a_client_without_a_handshake_waits_for_a_busy_service(
+    root: Path, scripted: socket.socket
+) -> None:
+    relay = HastyRelay(root, hello=DISCOVER)
+    with accepted(scripted) as (connection, received):
+        connection.sendall(SWITCHING)
+        until(lambda: b"server/discover" in received.readline())
+        connection.sendall(ANSWERED % 1)
+        assert relay.receive()["id"] == 1
+    for _ in range(client_program._TRIES + 1):
+        with accepted(scripted) as (connection, _):
+            connection.sendall(BUSY)
+    with accepted(scripted) as (connection, _):
+        connection.sendall(SWITCHING)
+        relay.close()
+
+
 def test_a_poll_that_its_service_did_not_answer_is_repeated_once(root: Path, scripted: socket.socket) -> None:
     poll = {"jsonrpc": "2.0", "id": 2, "method": "tasks/get", "params": {"taskId": "f" * 32}}
     with closing(HastyRelay(root)) as relay:

@@ -80,8 +80,8 @@ _MAX_AGE = 86_400.0
 _SHELLS = (b"sh", b"bash", b"dash", b"zsh", b"ksh", b"ash", b"busybox")
 _MAX_SHELLS = 8
 _TRIES = 3
-"""Maximum number of consecutive requests to services that end before they answer. Before its client is
-initialized, a relay also counts answers with the status 503."""
+"""Maximum number of consecutive requests to services that end before they answer. Before its client has an
+answer, a relay also counts answers with the status 503."""
 MAX_FOLDER = 100 - len("/service.sock")
 """Maximum bytes of the path of a runtime folder. The system's limit for a socket is about 107."""
 SAFE = "A-Za-z0-9._~/-"
@@ -595,6 +595,8 @@ class Relay:
         none."""
         self._subscribed: dict[str, None] = {}
         """The addresses of the resources to which the client subscribed."""
+        self._is_served = False
+        """Whether the client has got an answer."""
         self._hello = b""
         """The client's first request, which every new service must receive."""
         self._hello_id: object = None
@@ -644,7 +646,7 @@ class Relay:
                 connection.close()
                 continue
             connection.close()
-            tries_left = _TRIES if self._is_initialized else tries_left - 1
+            tries_left = _TRIES if self._is_served else tries_left - 1
             if status != _UNAVAILABLE or not tries_left:
                 raise _RefusedError(reason)
             self._check_client(pause)
@@ -754,6 +756,7 @@ class Relay:
                         _write(_dump({"method": _UPDATED, "params": {"uri": uri}}))
                     continue
                 self._open.pop(json.dumps(number), None)
+                self._is_served = True
             _write(line)
 
 
