@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -30,6 +31,7 @@ from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.checkout.layout import CONTROL
 from watchroom.model import ASK, MESSAGE
 from watchroom.serving.service import link
+from watchroom.serving.service.workspaces import ServedWorkspaces
 
 pytestmark = pytest.mark.slow(4)
 
@@ -264,6 +266,17 @@ def test_a_damaged_workspace_does_not_affect_another(
         assert b" 409 " in asked(hook_request(damaged, told("SessionStart")))
         assert AttachedClient(root).hook("PreToolUse", **CALL) is None
     assert [each["root"] for each in service_status()["workspaces"]] == [os.path.realpath(root)]
+
+
+async def test_a_workspace_that_is_left_while_others_are_closed_ends_nothing(tmp_path: Path) -> None:
+    roots = [str(tmp_path / name) for name in ("first", "second")]
+    served = ServedWorkspaces(lambda workspace: None)
+    for root in roots:
+        Workspace.open(root).close()
+        await served.get(root)
+    _, was_left = await asyncio.gather(served.close_unused(0), served.leave(roots[1]))
+    assert was_left
+    assert served.all == []
 
 
 def test_a_workspace_that_was_replaced_is_opened_again(service: object, tmp_path: Path) -> None:
