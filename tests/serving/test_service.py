@@ -729,14 +729,15 @@ def test_a_relay_goes_on_with_a_newer_service(root: Path, workspace: Workspace) 
     end_service(Path(client_program.runtime_folder()))
 
 
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
 def test_a_call_that_its_service_did_not_answer_is_not_repeated(
-    root: Path, workspace: Workspace, service: subprocess.Popen[bytes]
+    root: Path, workspace: Workspace, service: subprocess.Popen[bytes], ending: signal.Signals
 ) -> None:
     with closing(Relayed(root, "--ask", "collab_write")) as relayed:
         relayed.send_call(2, "collab_write", filepath="a.md", content="a", message="m")
         wait_for(workspace, lambda row: row.tool == ASK)
-        service.kill()
-        service.wait()
+        service.send_signal(ending)
+        service.wait(PATIENCE)
         refused = relayed.receive()
         assert (refused["id"], refused["error"]["code"]) == (2, -32000)
         assert "may have been made" in refused["error"]["message"]

@@ -115,6 +115,8 @@ _REPEATABLE = (
     "tasks/cancel",
 )
 """The requests that have the same effect if a service carries them out twice."""
+_CLOSING = {"code": -32000, "message": "Connection closed"}
+"""The error in the answers of a service that ends while it carries out requests."""
 _OWN_ID = "watchroom-relay:"
 """Prefix of the ids of a relay's own requests. The address of a resource follows."""
 _OWN = (("protocol", str(PROTOCOL)), ("version", VERSION))
@@ -742,6 +744,9 @@ class Relay:
     def _pass_to_client(self, piece: bytes) -> None:
         for line in self._from_service.add(piece):
             fields = parse_event(line)
+            if fields.get("error") == _CLOSING:
+                # `_lose_service` answers, or the next service.
+                continue
             if "method" not in fields and (number := fields.get("id")) is not None:
                 if self._is_repeating and number == self._hello_id:
                     self._is_repeating = False
