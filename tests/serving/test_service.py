@@ -539,6 +539,25 @@ def test_a_poll_that_its_service_did_not_answer_is_repeated_once(root: Path, scr
         assert (failed["id"], "error" in failed) == (2, True)
 
 
+def test_a_handshake_that_was_refused_is_not_repeated(root: Path, scripted: socket.socket) -> None:
+    """A client offers it if a slow service does not answer its first request in time."""
+    refusal = {"code": -32022, "message": "no handshake"}
+    with closing(HastyRelay(root, hello=DISCOVER)) as relay:
+        with accepted(scripted) as (connection, received):
+            connection.sendall(SWITCHING)
+            relay.send({**HELLO, "id": 2})
+            until(lambda: b'"initialize"' in received.readline())
+            connection.sendall(ANSWERED % 1)
+            connection.sendall(json.dumps({"jsonrpc": "2.0", "id": 2, "error": refusal}).encode() + b"\n")
+            assert [relay.receive()["id"] for _ in range(2)] == [1, 2]
+        with accepted(scripted) as (connection, received):
+            connection.sendall(SWITCHING)
+            relay.send({**DISCOVER, "id": 3})
+            assert json.loads(received.readline())["id"] == 3
+            connection.sendall(ANSWERED % 3)
+            assert relay.receive()["id"] == 3
+
+
 def test_a_request_that_was_cancelled_is_not_repeated(root: Path, scripted: socket.socket) -> None:
     with closing(HastyRelay(root, hello=DISCOVER)) as relay:
         with accepted(scripted) as (connection, received):

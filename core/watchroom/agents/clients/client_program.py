@@ -760,6 +760,9 @@ class Relay:
                         uri = number.removeprefix(_OWN_ID)
                         _write(_dump({"method": _UPDATED, "params": {"uri": uri}}))
                     continue
+                if number == self._hello_id and "error" in fields:
+                    # The service serves the newer protocol, which has no handshake.
+                    self._hello, self._hello_id = b"", None
                 self._open.pop(json.dumps(number), None)
                 self._is_served = True
             _write(line)
