@@ -183,6 +183,24 @@ def events(receiver: Receiver) -> Sequence[tuple[str, int]]:
     return [(posted.body["event"], len(posted.body["needs"])) for posted in receiver.rest()]
 
 
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:9", "socks4://127.0.0.1:9"])
+def test_a_message_waits_while_the_proxy_in_the_environment_cannot_be_used(
+    workspace: Workspace, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, proxy: str
+) -> None:
+    configure(workspace, HOOK)
+    lines: list[str] = []
+    outbox = outbox_of(workspace, receiver, lines)
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    later = outbox.advance([STUCK], NOON) or 0
+    assert later > NOON
+    assert lines[0].startswith("Alert to hook is delayed (")
+    monkeypatch.delenv("ALL_PROXY")
+    assert outbox.advance([STUCK], later) is None
+    assert events(receiver) == [("new", 1)]
+
+
 def test_a_failed_message_is_retried_then_given_up_and_reported(
     workspace: Workspace, receiver: Receiver
 ) -> None:

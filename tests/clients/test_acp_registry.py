@@ -167,6 +167,14 @@ def test_a_bad_answer_changes_nothing(server: Answers, status: int, body: bytes,
     assert [*kept.content.agents] == ["kept"]
 
 
+def test_a_proxy_that_cannot_be_used_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTPS_PROXY", "https_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:9")
+    with pytest.raises(IndexNotFetched):
+        fetch_index()
+
+
 BAD: Final[list[dict[str, Any]]] = [
     entry("Upper"),
     entry("-option"),

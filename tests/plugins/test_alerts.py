@@ -64,14 +64,15 @@ def test_the_example_gets_each_alert_once(installed: Installed, team: Workspace,
     assert row.path == "log"
 
 
+@pytest.mark.parametrize("error", ["OSError", "SystemExit"])
 def test_an_error_of_a_plug_in_is_a_delay_whose_reason_has_no_address(
-    installed: Installed, team: Workspace
+    installed: Installed, team: Workspace, error: str
 ) -> None:
-    code = "def send(alert): raise OSError(alert.url)"
+    code = f"def send(alert): raise {error}(alert.url)"
     installed.add_module("extra", code, "watchroom.alerts", {"file": "extra:send"})
     with sending(installed, team, "s3cret") as process:
         line = read_until(process, "Alert to log")
-    assert "is delayed (OSError in the plug-in file)" in line
+    assert f"is delayed ({error} in the plug-in file)" in line
     assert "s3cret" not in str(list(team.journal.rows(limit=1000)))
 
 

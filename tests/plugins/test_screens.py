@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from plugins.installing import Installed
+from pty_driver import PATIENCE, Terminal
 from tui.driver import MIDDLE, dashboard, running
 from tui.team import collide
 from watchroom import Toolbox, Workspace
@@ -100,6 +103,10 @@ async def test_a_key_of_the_person_stays_the_persons(installed: Installed, works
         ("def read(model, journal): raise OSError('no \\x1b[31m disk')", "The plug-in failed: OSError: no"),
         ("def read(model, journal): return 5", "The plug-in failed: TypeError"),
         (
+            "def read(model, journal): raise SystemExit('no')",
+            "The plug-in failed: RuntimeError: SystemExit('no')",
+        ),
+        (
             "def read(model, journal): return ScreenTable(('A', 'B'), [('1',)])",
             "The plug-in failed: ValueError",
         ),
@@ -128,6 +135,10 @@ async def test_an_error_or_a_hostile_text_stays_on_the_screen(
         ("SCREEN = 5", "int is no ScreenPlugin"),
         ("SCREEN = ScreenPlugin({'zh': '我'}, print)", "the English title is missing"),
         ("SCREEN = ScreenPlugin({'en': 'M' * 41}, print)", "the English title is missing"),
+        (
+            "SCREEN = ScreenPlugin({'en': 'M', 'zh': None}, print)",
+            "the English title is missing, or a title is no",
+        ),
         ("SCREEN = ScreenPlugin({'en': 'M'}, print, 'q')", "the key 'q' is none of f1 to f12"),
         ("SCREEN = ScreenPlugin({'en': 'M'}, print, 'f6')", "the key f6 belongs to watchroom-refusals"),
         ("raise SystemExit('no')", "SystemExit: no"),
@@ -141,3 +152,22 @@ async def test_a_broken_screen_is_left_out_and_the_dashboard_says_so(
     async with dashboard(workspace) as user:
         await user.is_told(f"The plug-in second of the package extra is left out ({GROUP}): {reason}")
         assert [*plugin_screens().found] == ["refusals"]
+
+
+def test_a_plug_in_that_never_returns_does_not_hold_up_the_end(
+    installed: Installed, workspace: Workspace, tmp_path: Path
+) -> None:
+    called = tmp_path / "called"
+    read = f"def read(*_): Path({str(called)!r}).touch(); time.sleep(10_000)"
+    code = f"import time\nfrom pathlib import Path\n{HEAD}{read}\nSCREEN = ScreenPlugin({{'en': 'Mine'}}, read, 'f6')\n"
+    installed.add_module("extra", code, GROUP, {"mine": "extra:SCREEN"})
+    with Terminal(installed.command("open", workspace.root), env=installed.variables) as terminal:
+        terminal.wait_for_text("Needs you")
+        end = time.monotonic() + PATIENCE
+        while not called.exists():
+            assert time.monotonic() < end
+            # The key is bound soon after the start.
+            terminal.send("\x1b[17~")
+            time.sleep(0.1)
+        terminal.send("q")
+        assert terminal.wait() == 0

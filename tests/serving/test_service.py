@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -30,10 +31,12 @@ from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.checkout.layout import CONTROL
 from watchroom.model import ASK, MESSAGE
 from watchroom.serving.service import link
+from watchroom.serving.service.workspaces import ServedWorkspaces
 
 pytestmark = pytest.mark.slow(4)
 
 INITIALIZED: Final = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+DISCOVER: Final = {"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {}}
 
 
 @pytest.fixture
@@ -124,6 +127,7 @@ class HastyRelay(Relayed):
     - ``program``: starts a service
     - ``seconds``: timeout for the start of a service
     - ``stdin``: the descriptor of the relay's standard input, default a pipe
+    - ``hello``: the client's first request
     """
 
     def __init__(
@@ -133,12 +137,13 @@ class HastyRelay(Relayed):
         *,
         seconds: float = 0.05,
         stdin: int = subprocess.PIPE,
+        hello: object = HELLO,
     ) -> None:
         timed = [sys.executable, "-c", HASTY, str(seconds)]
         command = [*timed, *program, "mcp", str(root), "--agent", "alice"]
         self.process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE)
         if self.process.stdin is not None:
-            self.send(HELLO)
+            self.send(hello)
 
     def is_waiting(self) -> bool:
         """Return whether the relay still runs after several of its timeouts."""
@@ -261,6 +266,17 @@ def test_a_damaged_workspace_does_not_affect_another(
         assert b" 409 " in asked(hook_request(damaged, told("SessionStart")))
         assert AttachedClient(root).hook("PreToolUse", **CALL) is None
     assert [each["root"] for each in service_status()["workspaces"]] == [os.path.realpath(root)]
+
+
+async def test_a_workspace_that_is_left_while_others_are_closed_ends_nothing(tmp_path: Path) -> None:
+    roots = [str(tmp_path / name) for name in ("first", "second")]
+    served = ServedWorkspaces(lambda workspace: None)
+    for root in roots:
+        Workspace.open(root).close()
+        await served.get(root)
+    _, was_left = await asyncio.gather(served.close_unused(0), served.leave(roots[1]))
+    assert was_left
+    assert served.all == []
 
 
 def test_a_workspace_that_was_replaced_is_opened_again(service: object, tmp_path: Path) -> None:
@@ -480,6 +496,82 @@ def test_a_relay_in_a_session_waits_for_a_busy_service(root: Path, scripted: soc
         relay.close()
 
 
+def test_a_relay_of_a_client_without_a_handshake_waits_for_a_busy_service(
+    root: Path, scripted: socket.socket
+) -> None:
+    relay = HastyRelay(root, hello=DISCOVER)
+    with accepted(scripted) as (connection, received):
+        connection.sendall(SWITCHING)
+        until(lambda: b"server/discover" in received.readline())
+        connection.sendall(ANSWERED % 1)
+        assert relay.receive()["id"] == 1
+    for _ in range(client_program._TRIES + 1):
+        with accepted(scripted) as (connection, _):
+            connection.sendall(BUSY)
+    with accepted(scripted) as (connection, _):
+        connection.sendall(SWITCHING)
+        relay.close()
+
+
+def test_a_poll_that_its_service_did_not_answer_is_repeated_once(root: Path, scripted: socket.socket) -> None:
+    poll = {"jsonrpc": "2.0", "id": 2, "method": "tasks/get", "params": {"taskId": "f" * 32}}
+    with closing(HastyRelay(root)) as relay:
+        with accepted(scripted) as (connection, received):
+            connection.sendall(SWITCHING)
+            until(lambda: b'"initialize"' in received.readline())
+            connection.sendall(ANSWERED % 1)
+            assert relay.receive()["id"] == 1
+            relay.send(INITIALIZED)
+            relay.send(poll)
+            relay.send_call(3, "collab_list")
+            assert json.loads(received.readline()) == INITIALIZED
+            assert json.loads(received.readline()) == poll
+            assert json.loads(received.readline())["id"] == 3
+        with accepted(scripted) as (connection, received):
+            connection.sendall(SWITCHING)
+            until(lambda: b'"initialize"' in received.readline())
+            connection.sendall(ANSWERED % 1)
+            assert json.loads(received.readline()) == INITIALIZED
+            assert json.loads(received.readline()) == poll
+            failed = relay.receive()
+            assert (failed["id"], "error" in failed) == (3, True)
+        failed = relay.receive()
+        assert (failed["id"], "error" in failed) == (2, True)
+
+
+def test_a_handshake_that_was_refused_is_not_repeated(root: Path, scripted: socket.socket) -> None:
+    """A client offers it if a slow service does not answer its first request in time."""
+    refusal = {"code": -32022, "message": "no handshake"}
+    with closing(HastyRelay(root, hello=DISCOVER)) as relay:
+        with accepted(scripted) as (connection, received):
+            connection.sendall(SWITCHING)
+            relay.send({**HELLO, "id": 2})
+            until(lambda: b'"initialize"' in received.readline())
+            connection.sendall(ANSWERED % 1)
+            connection.sendall(json.dumps({"jsonrpc": "2.0", "id": 2, "error": refusal}).encode() + b"\n")
+            assert [relay.receive()["id"] for _ in range(2)] == [1, 2]
+        with accepted(scripted) as (connection, received):
+            connection.sendall(SWITCHING)
+            relay.send({**DISCOVER, "id": 3})
+            assert json.loads(received.readline())["id"] == 3
+            connection.sendall(ANSWERED % 3)
+            assert relay.receive()["id"] == 3
+
+
+def test_a_request_that_was_cancelled_is_not_repeated(root: Path, scripted: socket.socket) -> None:
+    with closing(HastyRelay(root, hello=DISCOVER)) as relay:
+        with accepted(scripted) as (connection, received):
+            connection.sendall(SWITCHING)
+            relay.send({**DISCOVER, "id": 2})
+            relay.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+            until(lambda: b"cancelled" in received.readline())
+        with accepted(scripted) as (connection, received):
+            connection.sendall(SWITCHING)
+            assert json.loads(received.readline())["id"] == 2
+            connection.sendall(ANSWERED % 2)
+            assert relay.receive()["id"] == 2
+
+
 def test_a_relay_without_a_session_gives_up_on_a_busy_service(
     root: Path, scripted: socket.socket, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -656,14 +748,15 @@ def test_a_relay_goes_on_with_a_newer_service(root: Path, workspace: Workspace) 
     end_service(Path(client_program.runtime_folder()))
 
 
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
 def test_a_call_that_its_service_did_not_answer_is_not_repeated(
-    root: Path, workspace: Workspace, service: subprocess.Popen[bytes]
+    root: Path, workspace: Workspace, service: subprocess.Popen[bytes], ending: signal.Signals
 ) -> None:
     with closing(Relayed(root, "--ask", "collab_write")) as relayed:
         relayed.send_call(2, "collab_write", filepath="a.md", content="a", message="m")
         wait_for(workspace, lambda row: row.tool == ASK)
-        service.kill()
-        service.wait()
+        service.send_signal(ending)
+        service.wait(PATIENCE)
         refused = relayed.receive()
         assert (refused["id"], refused["error"]["code"]) == (2, -32000)
         assert "may have been made" in refused["error"]["message"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -19,6 +21,7 @@ from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated, Subs
 from mcp.types import MISSING_REQUIRED_CLIENT_CAPABILITY, ResourceUpdatedNotification
 from pydantic import TypeAdapter
 from runtime.scripted import until
+from service_process import service_pid
 from serving.clients import over_http, over_stdio, serving
 from watchroom import Toolbox, Workspace
 from watchroom.serving.notifications import MAX_RESOURCES, MAX_STREAMS, ChangeNotifier, ResourceWatch
@@ -265,3 +268,25 @@ async def test_an_older_client_subscribes_to_one_resource_at_a_time(
             message = await told.get()
         assert isinstance(message, ResourceUpdatedNotification)
         assert message.params.uri == "watchroom://collab/other.md"
+
+
+@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+@pytest.mark.sqlite("The server of stdio opens the folder.")
+async def test_an_older_client_stays_subscribed_if_the_service_is_replaced(
+    workspace: Workspace, bob: Toolbox
+) -> None:
+    told: asyncio.Queue[IncomingMessage] = asyncio.Queue()
+    client_is = {"mode": "legacy", "message_handler": told.put}
+    async with over_stdio(Path(workspace.root), "alice", client=client_is) as client:
+        await client.session.subscribe_resource("watchroom://collab/other.md")
+        await client.session.unsubscribe_resource("watchroom://collab/other.md")
+        await client.session.subscribe_resource(PLAN)
+        os.kill(service_pid(), signal.SIGKILL)
+        # The first notification is for changes while no service was running.
+        for _ in range(2):
+            async with asyncio.timeout(60):
+                message = await told.get()
+            assert isinstance(message, ResourceUpdatedNotification)
+            assert message.params.uri == PLAN
+            ok(bob, "collab_write", filepath="other.md", content="y\n", message="m")
+            ok(bob, "collab_write", filepath="plan.md", content="x\n", message="m")

@@ -65,7 +65,9 @@ def post_json(
         status, retry_after = asyncio.run(_post(url, payload, headers))
     except TimeoutError as error:
         raise DeliveryFailed(texts("alert.no_answer", seconds=int(TIMEOUT_SECONDS))) from error
-    except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+    except ImportError as error:
+        raise DeliveryFailed(texts("alert.no_socks")) from error
+    except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
         # The error's text may contain the address.
         raise DeliveryFailed(texts("alert.no_connection")) from error
     if not 200 <= status < 300:

@@ -67,6 +67,18 @@ async def test_garbage_is_a_failure(body: bytes, rule: str) -> None:
             await text(runtime)
 
 
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:9", "socks4://127.0.0.1:9"])
+async def test_a_proxy_that_cannot_be_used_is_a_failure(
+    proxy: str, waits: Waits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    async with OpenAICompatible(
+        "http://model.example/v1", "m", api_key=KEY, retry_policy=waits.retry_policy(1)
+    ) as runtime:
+        with failing("unreachable"):
+            await text(runtime)
+
+
 async def test_a_server_that_does_not_speak_http_is_a_failure(waits: Waits) -> None:
     async def garble(exchange: Exchange) -> None:
         await exchange.raw(b"\0\1\2 nonsense\r\n\r\n")

@@ -56,9 +56,10 @@ def plugin_screens() -> Plugins[ScreenPlugin]:
         screen = offered.value
         if not isinstance(screen, ScreenPlugin):
             raise ValueError(f"{type(screen).__name__} is no ScreenPlugin")
-        title = screen.titles.get("en")
-        if not isinstance(title, str) or not title.strip() or len(title) > _MAX_TITLE:
-            raise ValueError(f"the English title is missing, or longer than {_MAX_TITLE} characters")
+        if not all(map(_is_title, [screen.titles.get("en"), *screen.titles.values()])):
+            raise ValueError(
+                f"the English title is missing, or a title is no text of 1 to {_MAX_TITLE} characters"
+            )
         if screen.key and screen.key not in KEYS:
             raise ValueError(f"the key {screen.key!r} is none of f1 to f12")
         if screen.key in keys:
@@ -68,3 +69,7 @@ def plugin_screens() -> Plugins[ScreenPlugin]:
         return screen
 
     return load_plugins(ENTRY_POINT_GROUP, check)
+
+
+def _is_title(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and len(value) <= _MAX_TITLE

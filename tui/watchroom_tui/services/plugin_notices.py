@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 
+from watchroom.features.sessions.runtime.threads import run_in_thread
 from watchroom.platform.plugins import LOGGER, PluginProblem
 
 from watchroom_tui.context import Dashboard
@@ -35,7 +35,7 @@ class PluginNotices(logging.Handler):
 async def bind_screens(app: Dashboard) -> None:
     """Load the screens of other packages, and give them their keys. A key in the person's keymap stays the
     person's."""
-    screens = await asyncio.to_thread(plugin_screens)
+    screens = await run_in_thread(plugin_screens)
     own = {key for keys in app.keymap.values() for key in keys}
     for name, screen in screens.found.items():
         if screen.key and screen.key not in own:

@@ -71,7 +71,8 @@ def fetch_index(transport: httpx.AsyncBaseTransport | None = None) -> KeptIndex:
         raise IndexNotFetched(f"no answer within {FETCH_SECONDS:.0f} s") from error
     except httpx.HTTPError as error:
         raise IndexNotFetched(str(error) or type(error).__name__) from error
-    except ValueError as error:
+    except (ImportError, ValueError) as error:
+        # Without an extra, httpx cannot use a SOCKS proxy.
         raise IndexNotFetched(str(error)) from error
     _write(index_path(), text)
     kept = read_index()

@@ -80,8 +80,8 @@ _MAX_AGE = 86_400.0
 _SHELLS = (b"sh", b"bash", b"dash", b"zsh", b"ksh", b"ash", b"busybox")
 _MAX_SHELLS = 8
 _TRIES = 3
-"""Maximum number of consecutive requests to services that end before they answer. Before its client is
-initialized, a relay also counts answers with the status 503."""
+"""Maximum number of consecutive requests to services that end before they answer. Before its client has an
+answer, a relay also counts answers with the status 503."""
 MAX_FOLDER = 100 - len("/service.sock")
 """Maximum bytes of the path of a runtime folder. The system's limit for a socket is about 107."""
 SAFE = "A-Za-z0-9._~/-"
@@ -97,6 +97,28 @@ _UNREADABLE = 400
 _UNAVAILABLE = 503
 """The status of a service that ends, or that may serve the same request later."""
 _INITIALIZED = "notifications/initialized"
+_CANCELLED = "notifications/cancelled"
+_UPDATED = "notifications/resources/updated"
+_SUBSCRIBE = "resources/subscribe"
+_UNSUBSCRIBE = "resources/unsubscribe"
+_REPEATABLE = (
+    "ping",
+    "server/discover",
+    "tools/list",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    _SUBSCRIBE,
+    _UNSUBSCRIBE,
+    "tasks/get",
+    "tasks/update",
+    "tasks/cancel",
+)
+"""The requests that have the same effect if a service carries them out twice."""
+_CLOSING = {"code": -32000, "message": "Connection closed"}
+"""The error in the answers of a service that ends while it carries out requests."""
+_OWN_ID = "watchroom-relay:"
+"""Prefix of the ids of a relay's own requests. The address of a resource follows."""
 _OWN = (("protocol", str(PROTOCOL)), ("version", VERSION))
 _LOADED = time.monotonic()
 
@@ -557,9 +579,11 @@ class Relay:
     """Passes lines from the client to the service, and from the service to the client. ``command``: a
     server's command, whose words begin at ``at``.
 
-    If the service ends, unanswered requests get an error: they may have been carried out, and a repetition
-    could run them twice. Then the relay continues with a new service. It waits for a service that is slow,
-    busy, starting or ending for as long as the client runs, because clients do not start a relay again.
+    If the service ends, the relay continues with a new service. It repeats unanswered requests once if they
+    are repeatable, and subscribes again to the client's resources. Other unanswered requests get an error:
+    they may have been carried out, and a repetition could run them twice. The relay waits for a service that
+    is slow, busy, starting or ending for as long as the client runs, because clients do not start a relay
+    again.
     """
 
     def __init__(self, command: list[str], at: int) -> None:
@@ -568,8 +592,13 @@ class Relay:
         self._from_client = Lines()
         self._from_service = Lines()
         self._to_service = bytearray()
-        self._open: dict[str, object] = {}
-        """The ids of the client's unanswered requests, by their JSON."""
+        self._open: dict[str, tuple[object, bytes]] = {}
+        """The ids of the client's unanswered requests, by their JSON. Each has the line to repeat, empty for
+        none."""
+        self._subscribed: dict[str, None] = {}
+        """The addresses of the resources to which the client subscribed."""
+        self._is_served = False
+        """Whether the client has got an answer."""
         self._hello = b""
         """The client's first request, which every new service must receive."""
         self._hello_id: object = None
@@ -619,7 +648,7 @@ class Relay:
                 connection.close()
                 continue
             connection.close()
-            tries_left = _TRIES if self._is_initialized else tries_left - 1
+            tries_left = _TRIES if self._is_served else tries_left - 1
             if status != _UNAVAILABLE or not tries_left:
                 raise _RefusedError(reason)
             self._check_client(pause)
@@ -629,6 +658,8 @@ class Relay:
         connection.setblocking(False)
         self._to_service[:] = self._hello
         self._is_repeating = bool(self._hello) and json.dumps(self._hello_id) not in self._open
+        if not self._is_repeating:
+            self._repeat_requests()
         return connection
 
     def _check_client(self, seconds: float = 0) -> None:
@@ -672,35 +703,68 @@ class Relay:
                 self._pass_to_service(piece)
 
     def _lose_service(self) -> None:
-        """Answer the client's unanswered requests with an error, except the first request, which is
-        repeated."""
-        for key, number in [*self._open.items()]:
-            if self._is_initialized or number != self._hello_id:
+        """Answer the client's unanswered requests with an error, except those that are repeated."""
+        for key, (number, line) in [*self._open.items()]:
+            is_repeated = line or (number == self._hello_id and not self._is_initialized)
+            if not is_repeated:
                 del self._open[key]
                 _write(_error(number))
+
+    def _repeat_requests(self) -> None:
+        """Send the unanswered requests to a new service, and subscribe again."""
+        for key, (number, line) in self._open.items():
+            self._to_service += line
+            # Only once, because the request may have ended the service.
+            self._open[key] = number, b""
+        for uri in self._subscribed:
+            self._to_service += _dump({"id": _OWN_ID + uri, "method": _SUBSCRIBE, "params": {"uri": uri}})
 
     def _pass_to_service(self, piece: bytes) -> None:
         for line in self._from_client.add(piece):
             fields = parse_event(line)
-            number, method = fields.get("id"), fields.get("method")
+            number, method, params = fields.get("id"), fields.get("method"), fields.get("params")
             if method is not None and number is not None:
-                self._open[json.dumps(number)] = number
+                self._open[json.dumps(number)] = number, line if method in _REPEATABLE else b""
             if method == "initialize":
                 self._hello, self._hello_id = line, number
+            elif isinstance(params, dict):
+                self._note_params(method, params)
             self._is_initialized = self._is_initialized or method == _INITIALIZED
             self._to_service += line
+
+    def _note_params(self, method: object, params: dict[str, object]) -> None:
+        uri = params.get("uri")
+        if method == _CANCELLED:
+            self._open.pop(json.dumps(params.get("requestId")), None)
+        elif method == _SUBSCRIBE and isinstance(uri, str):
+            self._subscribed[uri] = None
+        elif method == _UNSUBSCRIBE and isinstance(uri, str):
+            self._subscribed.pop(uri, None)
 
     def _pass_to_client(self, piece: bytes) -> None:
         for line in self._from_service.add(piece):
             fields = parse_event(line)
+            if fields.get("error") == _CLOSING:
+                # `_lose_service` answers, or the next service.
+                continue
             if "method" not in fields and (number := fields.get("id")) is not None:
                 if self._is_repeating and number == self._hello_id:
                     self._is_repeating = False
                     if self._is_initialized:
-                        initialized = json.dumps({"jsonrpc": "2.0", "method": _INITIALIZED})
-                        self._to_service[:0] = initialized.encode() + b"\n"
+                        self._to_service += _dump({"method": _INITIALIZED})
+                    self._repeat_requests()
                     continue
+                if isinstance(number, str) and number.startswith(_OWN_ID):
+                    if "result" in fields:
+                        # The resource may have changed while no service was running.
+                        uri = number.removeprefix(_OWN_ID)
+                        _write(_dump({"method": _UPDATED, "params": {"uri": uri}}))
+                    continue
+                if number == self._hello_id and "error" in fields:
+                    # The service serves the newer protocol, which has no handshake.
+                    self._hello, self._hello_id = b"", None
                 self._open.pop(json.dumps(number), None)
+                self._is_served = True
             _write(line)
 
 
@@ -738,5 +802,9 @@ def _write(line: bytes) -> None:
 
 def _error(number: object) -> bytes:
     said = "The service ended before it answered. The call may have been made: read before you repeat it."
-    fields = {"jsonrpc": "2.0", "id": number, "error": {"code": -32000, "message": said}}
-    return json.dumps(fields).encode() + b"\n"
+    return _dump({"id": number, "error": {"code": -32000, "message": said}})
+
+
+def _dump(fields: dict[str, object]) -> bytes:
+    """Return the message with these ``fields`` as a line."""
+    return json.dumps({"jsonrpc": "2.0", **fields}).encode() + b"\n"

@@ -84,7 +84,7 @@ class PluginDelivery:
         alert = PluginAlert(message.id, self._url, self._token, text.title, text.body, payload)
         try:
             self._deliver(alert)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             # The error's own text may contain the address, and the reason becomes a row.
             reason = self._texts("alert.plugin_failed", name=self._name, error=type(error).__name__)
             raise DeliveryFailed(reason) from error

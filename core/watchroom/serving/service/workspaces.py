@@ -279,7 +279,8 @@ class ServedWorkspaces:
             is_there = await run_in_thread(os.path.isdir, os.path.join(served.workspace.root, CONTROL))
             async with self._turn(place):
                 # A client that arrives in the meantime waits for its turn, and opens the workspace again.
-                if served.is_unused_for(seconds) or not is_there:
+                is_open = self._open.get(place) is served
+                if is_open and (served.is_unused_for(seconds) or not is_there):
                     del self._open[place]
                     await served.close()
 

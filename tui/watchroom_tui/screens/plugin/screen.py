@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import ClassVar, Final
 
 from textual import work
 from textual.app import ComposeResult
 from watchroom.features.overview.model import Model
+from watchroom.features.sessions.runtime.threads import run_in_thread
 
 from watchroom_tui.base_screen import BaseScreen
 from watchroom_tui.formatters.columns import fit
@@ -51,7 +51,7 @@ class PluginScreen(BaseScreen):
         while self._shown is not app.model:
             self._shown = app.model
             try:
-                table = await asyncio.to_thread(self._screen.read, app.model, app.journal)
+                table = await run_in_thread(self._screen.read, app.model, app.journal)
                 lines = draw_table(table)
             except Exception as error:  # noqa: BLE001  # a package of others can raise anything; it is shown
                 text = app.texts("plugin.failed", error=f"{type(error).__name__}: {error}")

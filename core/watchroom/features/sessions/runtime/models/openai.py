@@ -155,7 +155,12 @@ class OpenAICompatible:
 
     async def _response(self, body: bytes) -> httpx.Response:
         """Send the request, with retries, and return the response."""
-        client = await self._client()
+        try:
+            client = await self._client()
+        except (ImportError, ValueError) as error:
+            # The proxy in the environment cannot be used.
+            problem = sanitize_message(str(error), self._secrets)
+            raise ModelFailed(rule="unreachable", problem=problem) from error
         failures = 0
         while True:
             found = await self._try_request(client, body)
