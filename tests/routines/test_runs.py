@@ -23,11 +23,11 @@ from watchroom import Agent, Workspace
 from watchroom.agents.clients import routine_run
 from watchroom.agents.clients.routine_run import RoutineRunner
 from watchroom.features.overview.snapshots import read_model
-from watchroom.features.routines.rows import BEGIN_RUN, MISS_RUN, Routine, RunState
+from watchroom.features.routines.rows import BEGIN_RUN, MISS_RUN, Routine, RunBegin, RunState
 from watchroom.features.routines.rules import Trigger
 from watchroom.features.routines.service import read_state
 from watchroom.kernel.call_context import CallContext
-from watchroom.model import SYSTEM, Json, Note, Write
+from watchroom.model import PRESENCE, SYSTEM, Json, Note, Write
 from watchroom.serving.service.workspaces import ServedWorkspaces
 from watchroom_tui.formatters.need_texts import need_sentence
 from watchroom_tui.presentation.localization import load_texts
@@ -226,6 +226,27 @@ def test_the_budget_of_a_run_ends_only_that_run(world: World) -> None:
     world.spend(1.5)
     world.runner.wait()
     assert (world.states(), world.routine.stopped, world.routine.spent) == (["budget"], None, 1.5)
+
+
+def test_a_session_that_a_run_continues_counts_from_the_begin_of_the_run(world: World) -> None:
+    world.add()
+    journal = world.workspace.journal
+
+    def record(session: str, cost: float, status: str) -> None:
+        detail: dict[str, Json] = {"cwd": str(world.folder), "cost": cost, "status": status}
+        detail |= {PRESENCE: journal.presence.hold() if session == "open" else "killed"}
+        journal.append([Write("alice", "client_event", "session", f"alice/{session}", "{}", detail=detail)])
+
+    for session, status in (("continued", "done"), ("ended", "done"), ("open", "idle"), ("lost", "running")):
+        record(session, 7.0, status)
+    run = world.workspace.routines.begin(world.routine, RunBegin(1, str(world.folder)))
+    record("continued", 8.5, "running")
+    record("open", 9.0, "running")
+    record("lost", 7.5, "running")
+    record("new", 0.25, "running")
+    end = world.workspace.routines.end(world.routine, run, "done")
+    assert {*end.sessions} == {"alice/continued", "alice/lost", "alice/new"}
+    assert world.routine.spent == 2.25
 
 
 def test_a_run_that_cannot_be_measured_is_ended(world: World) -> None:
