@@ -122,6 +122,22 @@ def test_it_runs_once_each_time_it_is_due(world: World) -> None:
     assert end.status == 3
 
 
+def test_a_run_whose_folder_is_gone_has_failed(world: World) -> None:
+    world.add()
+    plan = make_plan(world.workspace, folder=str(world.folder / "gone"))
+    world.workspace.routines.add(DANA, "lost", "Do it.", plan)
+    world.look(HOUR)
+    routine = world.workspace.routines.find("lost")
+    assert routine.last is not None
+    assert routine.last.end is not None
+    assert routine.last.state == routine.last_state == "failed"
+    assert str(world.folder / "gone") in routine.last.end.reason
+    # Other routines still run.
+    assert world.states() == ["done"]
+    world.look()
+    assert len(world.workspace.routines.find("lost").runs) == 1
+
+
 def test_after_a_sleep_it_runs_at_most_once_and_says_what_was_missed(world: World) -> None:
     world.add()
     world.look(5 * HOUR + MINUTE)

@@ -42,7 +42,7 @@ from watchroom.features.trees.git_process import run_git
 from watchroom.kernel.call_context import CallContext
 from watchroom.kernel.rules.details import get_count, get_int, get_text, session_status
 from watchroom.model import ENDED, SYSTEM, Json, Note, Row
-from watchroom.validation import extract_first_line
+from watchroom.validation import escape_unstorable, extract_first_line
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _MAX_SUBJECT: Final = 200
@@ -137,12 +137,22 @@ class Routines:
         return RoutineRun(self._note(BEGIN_RUN, routine, dict(begin._asdict())), begin)
 
     def end(
-        self, routine: Routine, run: RoutineRun, state: RunState, status: int = 0, seconds: float = 0.0
+        self,
+        routine: Routine,
+        run: RoutineRun,
+        state: RunState,
+        status: int = 0,
+        seconds: float = 0.0,
+        reason: str = "",
     ) -> RunEnd:
-        """Record the end and the usage of ``run``. Raise `JournalError`."""
+        """Record the end and the usage of ``run``. For the other values see `RunEnd`. Raise
+        `JournalError`."""
         sessions, used = self.measure(run)
         seen = self.read_state(routine.plan)
-        end = RunEnd(state, status, round(seconds, 3), used.cost, used.tokens, used.unpriced, sessions, seen)
+        end = RunEnd(
+            *(state, status, round(seconds, 3), used.cost, used.tokens, used.unpriced, sessions, seen),
+            escape_unstorable(reason),
+        )
         fields: dict[str, Json] = {**end._asdict(), "sessions": [*sessions], "run": run.begun.seq}
         self._note(END_RUN, routine, fields, "ok" if state == "done" else "failed")
         return end
