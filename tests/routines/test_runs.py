@@ -310,6 +310,24 @@ def test_a_file_that_changes_often_starts_one_run(world: World) -> None:
     assert len(world.ran) == 2
 
 
+@pytest.mark.parametrize("is_changed", [True, False])
+def test_a_change_after_the_service_was_killed_starts_one_run(world: World, is_changed: bool) -> None:
+    watched = world.folder / "spec.md"
+    watched.write_text("0")
+    trigger = Trigger("file", target="spec.md")
+    seen = read_state(trigger, str(world.folder))
+    world.add(trigger=trigger, seen=seen)
+    detail: dict[str, Json] = {"slot": 1, "folder": str(world.folder), "seen": seen}
+    world.workspace.journal.append([Note(SYSTEM, BEGIN_RUN, "workspace", "routine/nightly", detail=detail)])
+    if is_changed:
+        watched.write_text("1")
+    for _ in range(2):
+        for _ in range(3):
+            world.look()
+        world.look(6 * MINUTE)
+    assert world.states() == ["interrupted", "done"][: 1 + is_changed]
+
+
 def test_a_ref_that_moves_starts_a_run(world: World) -> None:
     repository = Repository(world.folder / "project")
     repository.commit(a__txt="one\n")

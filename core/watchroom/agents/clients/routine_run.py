@@ -160,8 +160,9 @@ class RoutineRunner:
         """Begin a run of ``routine``, which was read after this process claimed it."""
         routines, now = self._workspace.routines, self._workspace.journal.now()
         if routine.last is not None and routine.last.end is None:
-            # The process that ran it was killed.
-            routines.end(routine, routine.last, "interrupted")
+            # The process that ran it was killed. Whether the file or ref has changed in the run or after it
+            # is unknown, so a change starts a run.
+            routines.end(routine, routine.last, "interrupted", seen=routine.last.begin.seen)
             self._stop_if_used(routines.find(routine.name))
             return
         if not routine.is_active(now):

@@ -120,7 +120,7 @@ class RunEnd(NamedTuple):
     - ``cost``, ``tokens``, ``unpriced``: the usage of its sessions. See
       `watchroom.features.budgets.rules.Used`.
     - ``sessions``: the paths of its sessions.
-    - ``seen``: the state of the file or ref at its end.
+    - ``seen``: the state of the file or ref at its end; at its start if the service was killed.
     - ``reason``: the error with which it could not start, else empty.
     """
 

@@ -143,12 +143,16 @@ class Routines:
         state: RunState,
         status: int = 0,
         seconds: float = 0.0,
+        *,
         reason: str = "",
+        seen: str | None = None,
     ) -> RunEnd:
-        """Record the end and the usage of ``run``. For the other values see `RunEnd`. Raise
-        `JournalError`."""
+        """Record the end and the usage of ``run``. For the other values see `RunEnd`. Raise `JournalError`.
+
+        ``seen``: default the current state of the file or ref.
+        """
         sessions, used = self.measure(run)
-        seen = self.read_state(routine.plan)
+        seen = self.read_state(routine.plan) if seen is None else seen
         end = RunEnd(
             *(state, status, round(seconds, 3), used.cost, used.tokens, used.unpriced, sessions, seen),
             escape_unstorable(reason),
