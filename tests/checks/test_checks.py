@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import sqlite3
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import psutil
 import pytest
 from checks.checking import agent_of, begins, claim_of, configure, ends, model_of, rows_of, sent_back
+from runtime.scripted import until
 from trees.git_repository import Repository
 from trees.tree_client import ScriptedClient
 from watchroom import Json, Workspace
@@ -22,6 +26,7 @@ from watchroom.features.config.rows import dump_config, parse_config
 from watchroom.features.overview.fold import Fold
 from watchroom.kernel.call_context import CallContext
 from watchroom.model import CANCEL, END_CHECK, LOST, MESSAGE, PAUSE, SYSTEM, Note
+from watchroom.serving.service import checks as queues
 
 PATIENCE = 30.0
 
@@ -354,6 +359,30 @@ def test_a_check_that_is_stopped_runs_once_more(
     assert (end.state, end.sequel) == ("interrupted", "again")
     (again,) = kept.checks.recover()
     assert again.session == claim_of(kept).session
+
+
+async def test_a_check_whose_end_could_not_be_recorded_runs_once_more(
+    kept: Workspace,
+    alice: ScriptedClient,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(queues, "_RETRY_SECONDS", 0.05)
+    go = tmp_path / "go"
+    configure(kept, f"while ! [ -e {go} ]; do sleep 0.05; done")
+    await asyncio.to_thread(stop, alice)
+    queue = queues.CheckQueue(kept)
+    queue.add(claim_of(kept))
+    await until(lambda: len(begins(kept)) == 1)
+    with closing(sqlite3.connect(Path(kept.root, ".watchroom/journal.db"))) as database:
+        database.execute("ALTER TABLE rows RENAME TO unreadable")
+        go.touch()
+        await until(lambda: "was not checked" in caplog.text)
+        database.execute("ALTER TABLE unreadable RENAME TO rows")
+    await until(lambda: [end.state for end in ends(kept)] == ["interrupted", "passed"])
+    await queue.close()
 
 
 def test_without_a_folder_a_check_is_not_run_and_a_person_decides(tmp_path: Path) -> None:

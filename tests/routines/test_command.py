@@ -15,8 +15,11 @@ from child_processes import ends
 from cli.running import Captured, misuse, printed, printed_json, refusal
 from service_process import PATIENCE, running_service, service_pid, service_status
 from trees.git_repository import Repository
+from watchroom import Workspace
 from watchroom.agents.clients.configuration import AGENT_VARIABLE
 from watchroom.agents.clients.routine_places import RoutinePlaces
+from watchroom.agents.clients.routine_run import RoutineRunner
+from watchroom.kernel.call_context import CallContext
 
 UNTIL: Final = ("--until", (date.today() + timedelta(days=30)).isoformat())
 LIMITS: Final = ("--budget", "1.50", "--total", "20", *UNTIL)
@@ -90,6 +93,25 @@ def test_a_routine_is_listed_shown_and_stopped(capsys: Captured, repository: Rep
     assert (found["stopped"], found["next"]) == ("person", "stopped")
     assert "it has ended" in refusal(capsys, "routine", "run-now", "deps")
     assert "no routine 'x'" in refusal(capsys, "routine", "show", "x")
+
+
+def test_a_run_that_could_not_start_shows_why(
+    capsys: Captured, repository: Repository, tmp_path: Path
+) -> None:
+    gone = tmp_path / "gone"
+    assert main_ok(capsys, "task", "--every", "1d", "Go", "--client", "claude", "--name", "deps", *LIMITS)
+    with Workspace.open(repository.root, create=False) as workspace:
+        routines = workspace.routines
+        plan = routines.find("deps").plan._replace(folder=str(gone))
+        routines.add(CallContext("human:dana"), "lost", "Go", plan)
+        routines.run_now(CallContext("human:dana"), "lost")
+        runner = RoutineRunner(workspace, ("watchroom",))
+        runner.look()
+        runner.wait()
+    shown = printed(capsys, "routine", "show", "lost").splitlines()[-1]
+    assert f"failed: [Errno 2] No such file or directory: '{gone}'" in shown
+    (run,) = printed_json(capsys, "routine", "show", "lost", "--json")["runs"]
+    assert str(gone) in run["reason"]
 
 
 def main_ok(capsys: Captured, *arguments: str) -> bool:

@@ -23,11 +23,11 @@ from watchroom import Agent, Workspace
 from watchroom.agents.clients import routine_run
 from watchroom.agents.clients.routine_run import RoutineRunner
 from watchroom.features.overview.snapshots import read_model
-from watchroom.features.routines.rows import BEGIN_RUN, MISS_RUN, Routine, RunState
+from watchroom.features.routines.rows import BEGIN_RUN, MISS_RUN, Routine, RunBegin, RunState
 from watchroom.features.routines.rules import Trigger
 from watchroom.features.routines.service import read_state
 from watchroom.kernel.call_context import CallContext
-from watchroom.model import SYSTEM, Json, Note, Write
+from watchroom.model import PRESENCE, SYSTEM, Json, Note, Write
 from watchroom.serving.service.workspaces import ServedWorkspaces
 from watchroom_tui.formatters.need_texts import need_sentence
 from watchroom_tui.presentation.localization import load_texts
@@ -120,6 +120,22 @@ def test_it_runs_once_each_time_it_is_due(world: World) -> None:
     end = world.routine.runs[1].end
     assert end is not None
     assert end.status == 3
+
+
+def test_a_run_whose_folder_is_gone_has_failed(world: World) -> None:
+    world.add()
+    plan = make_plan(world.workspace, folder=str(world.folder / "gone"))
+    world.workspace.routines.add(DANA, "lost", "Do it.", plan)
+    world.look(HOUR)
+    routine = world.workspace.routines.find("lost")
+    assert routine.last is not None
+    assert routine.last.end is not None
+    assert routine.last.state == routine.last_state == "failed"
+    assert str(world.folder / "gone") in routine.last.end.reason
+    # Other routines still run.
+    assert world.states() == ["done"]
+    world.look()
+    assert len(world.workspace.routines.find("lost").runs) == 1
 
 
 def test_after_a_sleep_it_runs_at_most_once_and_says_what_was_missed(world: World) -> None:
@@ -228,6 +244,27 @@ def test_the_budget_of_a_run_ends_only_that_run(world: World) -> None:
     assert (world.states(), world.routine.stopped, world.routine.spent) == (["budget"], None, 1.5)
 
 
+def test_a_session_that_a_run_continues_counts_from_the_begin_of_the_run(world: World) -> None:
+    world.add()
+    journal = world.workspace.journal
+
+    def record(session: str, cost: float, status: str) -> None:
+        detail: dict[str, Json] = {"cwd": str(world.folder), "cost": cost, "status": status}
+        detail |= {PRESENCE: journal.presence.hold() if session == "open" else "killed"}
+        journal.append([Write("alice", "client_event", "session", f"alice/{session}", "{}", detail=detail)])
+
+    for session, status in (("continued", "done"), ("ended", "done"), ("open", "idle"), ("lost", "running")):
+        record(session, 7.0, status)
+    run = world.workspace.routines.begin(world.routine, RunBegin(1, str(world.folder)))
+    record("continued", 8.5, "running")
+    record("open", 9.0, "running")
+    record("lost", 7.5, "running")
+    record("new", 0.25, "running")
+    end = world.workspace.routines.end(world.routine, run, "done")
+    assert {*end.sessions} == {"alice/continued", "alice/lost", "alice/new"}
+    assert world.routine.spent == 2.25
+
+
 def test_a_run_that_cannot_be_measured_is_ended(world: World) -> None:
     world.add()
     world.act("hang")
@@ -271,6 +308,24 @@ def test_a_file_that_changes_often_starts_one_run(world: World) -> None:
     assert len(world.ran) == 1
     world.look(6 * MINUTE)
     assert len(world.ran) == 2
+
+
+@pytest.mark.parametrize("is_changed", [True, False])
+def test_a_change_after_the_service_was_killed_starts_one_run(world: World, is_changed: bool) -> None:
+    watched = world.folder / "spec.md"
+    watched.write_text("0")
+    trigger = Trigger("file", target="spec.md")
+    seen = read_state(trigger, str(world.folder))
+    world.add(trigger=trigger, seen=seen)
+    detail: dict[str, Json] = {"slot": 1, "folder": str(world.folder), "seen": seen}
+    world.workspace.journal.append([Note(SYSTEM, BEGIN_RUN, "workspace", "routine/nightly", detail=detail)])
+    if is_changed:
+        watched.write_text("1")
+    for _ in range(2):
+        for _ in range(3):
+            world.look()
+        world.look(6 * MINUTE)
+    assert world.states() == ["interrupted", "done"][: 1 + is_changed]
 
 
 def test_a_ref_that_moves_starts_a_run(world: World) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from watchroom.features.sessions.limits import (
     MAX_WORDS,
     RateLimit,
+    check_reset,
     find_limit,
     is_limit,
     limit_of_response,
@@ -129,6 +130,11 @@ UNKNOWN = [
     "Your quota will reset after 0s. You have exhausted your capacity on this model.",
     "You've hit your usage limit. Try again in 99999999 days.",
     "rate limit, resets 2026-13-45T99:00:00Z",
+    "rate limit, resets 0000-00-00T00:00Z",
+    "rate limit, resets 0001-01-01T00:00+23:59",
+    "rate limit, resets 9999-12-31T23:59Z",
+    "rate limit, resets 9999-12-31T23:59:59-23:59",
+    "rate limit, resets 9999999999999",
 ]
 OTHERS = [
     "",
@@ -176,6 +182,20 @@ def test_a_report_that_is_read_late_counts_from_its_own_time() -> None:
     stale = find_limit(said, NOW, said_at=NOW - 900 * SECOND)
     assert stale is not None
     assert stale.resets is None
+
+
+@pytest.mark.parametrize("date", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"])
+@pytest.mark.parametrize("when", ["3pm (Asia/Tokyo)", "Jan 1, 3am (America/New_York)", "in 1 day"])
+def test_the_time_of_a_report_can_be_any(date: str, when: str) -> None:
+    text = f"You've hit your usage limit · resets {when}"
+    limit = find_limit(text, NOW, said_at=int(datetime.fromisoformat(date).timestamp() * 1e9))
+    assert limit is not None
+    assert limit.resets is None or limit.resets > NOW
+
+
+@pytest.mark.parametrize("seconds", [0, NOW // SECOND, NOW // SECOND + 9 * 86_400, 2**53])
+def test_a_reset_that_is_past_or_too_far_away_is_unknown(seconds: int) -> None:
+    assert check_reset(seconds, NOW) is None
 
 
 @pytest.mark.parametrize(

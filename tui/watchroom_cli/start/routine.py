@@ -296,9 +296,10 @@ def _show(workspace: Workspace, routine: Routine, args: Namespace, texts: Catalo
         state = run.state if end is not None or routine.is_running else "interrupted"
         amount = amount_text(end.amount(plan.measure), plan.measure, texts) if end is not None else "-"
         sessions = ", ".join(sanitize(each) for each in end.sessions) if end is not None else ""
-        print(
-            f"  {local_time(run.begun.time)}  {texts(f'routines.state.{state}')}  {amount}  {sessions or '-'}"
-        )
+        said = texts(f"routines.state.{state}")
+        if end is not None and end.reason:
+            said += f": {sanitize(end.reason)}"
+        print(f"  {local_time(run.begun.time)}  {said}  {amount}  {sessions or '-'}")
 
 
 def _as_json(routine: Routine, now: int, texts: Catalogue, *, is_known: bool) -> dict[str, Json]:
@@ -309,6 +310,7 @@ def _as_json(routine: Routine, now: int, texts: Catalogue, *, is_known: bool) ->
             "began": run.begun.timestamp,
             "state": run.state if run.end is not None or routine.is_running else "interrupted",
             **({"cost": run.end.cost, "tokens": run.end.tokens} if run.end is not None else {}),
+            "reason": run.end.reason if run.end is not None else "",
             "sessions": [*(run.end.sessions if run.end is not None else ())],
         }
         for run in routine.runs

@@ -13,7 +13,6 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from uuid import uuid4
 
@@ -526,7 +525,7 @@ class Attachment:
                 await self.record(session, TurnEnded(extract_first_line(event.reason, MAX_WORDS)))
             return
         if limit.resets is None and (seconds := self._resets.get(session.path)):
-            limit = limit._replace(resets=check_reset(datetime.fromtimestamp(seconds, UTC), now))
+            limit = limit._replace(resets=check_reset(seconds, now))
         await self.record(session, TurnLimited(limit, event.key))
 
     async def _record_all(self, session: ClientSession, event: Event, name: str) -> None:

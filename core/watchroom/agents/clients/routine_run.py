@@ -160,8 +160,9 @@ class RoutineRunner:
         """Begin a run of ``routine``, which was read after this process claimed it."""
         routines, now = self._workspace.routines, self._workspace.journal.now()
         if routine.last is not None and routine.last.end is None:
-            # The process that ran it was killed.
-            routines.end(routine, routine.last, "interrupted")
+            # The process that ran it was killed. Whether the file or ref has changed in the run or after it
+            # is unknown, so a change starts a run.
+            routines.end(routine, routine.last, "interrupted", seen=routine.last.begin.seen)
             self._stop_if_used(routines.find(routine.name))
             return
         if not routine.is_active(now):
@@ -175,13 +176,24 @@ class RoutineRunner:
         begin = RunBegin(slot, routine.plan.folder, routines.read_state(routine.plan), routine.asked)
         try:
             start = self._prepare(routine)
-        except (WatchroomError, OSError):
-            _log.exception("the routine %s could not start", routine.name)
-            routines.end(routine, routines.begin(routine, begin), "failed")
+        except (WatchroomError, OSError) as error:
+            self._end_unstarted(routine, routines.begin(routine, begin), error)
             return
         run = routines.begin(routine, begin._replace(folder=start.folder))
-        self._attend(routine, run, start)
+        log = log_path(self._workspace.root, routine.name)
+        try:
+            client = KeptClient(self._workspace.platform, log, start.command, start.environment, start.folder)
+        except OSError as error:
+            # The folder may have been removed since the routine was added.
+            self._end_unstarted(routine, run, error)
+            return
+        self._attend(routine, run, client)
         self._stop_if_used(routines.find(routine.name))
+
+    def _end_unstarted(self, routine: Routine, run: RoutineRun, error: Exception) -> None:
+        """Record that the client of ``run`` could not start because of ``error``. Raise `JournalError`."""
+        _log.warning("the routine %s could not start", routine.name, exc_info=error)
+        self._workspace.routines.end(routine, run, "failed", reason=str(error))
 
     def _prepare(self, routine: Routine) -> _Start:
         """Return the start of a run. Add a missing working tree. Raise `WatchroomError`, OSError."""
@@ -200,12 +212,10 @@ class RoutineRunner:
         words = ["routine", "start", routine.name, "--dir", root]
         return _Start((*self._program, *words), environment, folder)
 
-    def _attend(self, routine: Routine, run: RoutineRun, start: _Start) -> None:
-        """Run the client until it ends or must end, and record its end."""
-        began, cause = time.monotonic(), None
-        log = log_path(self._workspace.root, routine.name)
-        client = KeptClient(self._workspace.platform, log, start.command, start.environment, start.folder)
-        checked = began
+    def _attend(self, routine: Routine, run: RoutineRun, client: KeptClient) -> None:
+        """Wait until the client ends or must end, and record its end."""
+        checked = began = time.monotonic()
+        cause = None
         try:
             while (status := client.poll()) is None:
                 if cause is None and (self._closing.is_set() or time.monotonic() - checked > CHECK_SECONDS):

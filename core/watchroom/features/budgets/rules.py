@@ -61,6 +61,16 @@ class Used(NamedTuple):
             self.unpriced + other.unpriced,
         )
 
+    def minus(self, other: Used) -> Used:
+        """Return the difference of both."""
+        return Used(
+            self.cost - other.cost,
+            self.tokens - other.tokens,
+            self.seconds - other.seconds,
+            self.steps - other.steps,
+            self.unpriced - other.unpriced,
+        )
+
     def of(self, measure: Measure) -> float:
         """Return the amount of ``measure``."""
         return cast("float", getattr(self, measure))

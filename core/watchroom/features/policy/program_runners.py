@@ -35,22 +35,27 @@ class Run(NamedTuple):
 _NOTHING: Final = Run()
 _SHELLS: Final = frozenset(
     [
-        "sh",
+        "ash",
         "bash",
+        "csh",
         "dash",
-        "zsh",
+        "elvish",
+        "fish",
         "ksh",
         "ksh93",
-        "mksh",
         "lksh",
-        "ash",
-        "yash",
+        "mksh",
+        "nu",
+        "osh",
         "posh",
-        "rbash",
-        "fish",
-        "csh",
-        "tcsh",
+        "powershell",
         "pwsh",
+        "rbash",
+        "sh",
+        "tcsh",
+        "xonsh",
+        "yash",
+        "zsh",
     ]
 )
 _OPERANDS: Final[Mapping[str, int]] = {
@@ -59,22 +64,30 @@ _OPERANDS: Final[Mapping[str, int]] = {
             "-",
             "arch",
             "builtin",
+            "busybox",
             "caffeinate",
             "catchsegv",
             "ccache",
+            "choom",
             "chronic",
-            "chrt",
             "command",
             "coproc",
+            "corepack",
+            "cpulimit",
+            "cross-env",
             "daemonize",
             "dbus-run-session",
             "doas",
             "dumb-init",
             "eatmydata",
             "env",
+            "env-cmd",
             "exec",
+            "fakechroot",
             "fakeroot",
             "firejail",
+            "flatpak-spawn",
+            "ifne",
             "ionice",
             "linux32",
             "linux64",
@@ -84,46 +97,60 @@ _OPERANDS: Final[Mapping[str, int]] = {
             "noglob",
             "nohup",
             "nsenter",
+            "nsjail",
             "numactl",
             "pkexec",
             "prlimit",
             "proot",
             "proxychains",
+            "proxychains4",
             "rlwrap",
+            "run0",
             "runuser",
-            "setarch",
+            "sandbox-exec",
             "setpriv",
             "setsid",
+            "ssh-agent",
             "sshpass",
             "stdbuf",
             "strace",
             "su",
             "sudo",
+            "systemd-cat",
             "systemd-inhibit",
+            "systemd-nspawn",
             "systemd-run",
             "time",
             "tini",
+            "torify",
             "torsocks",
             "toybox",
+            "tsocks",
+            "uclampset",
             "unbuffer",
             "unshare",
             "valgrind",
             "winpty",
             "xargs",
             "xvfb-run",
-            "busybox",
         ],
         0,
     ),
     **dict.fromkeys(
         [
             "chroot",
+            "envdir",
             "faketime",
             "flock",
             "gosu",
+            "lockf",
+            "logsave",
+            "mosh",
             "perf",
             "repeat",
-            "setarch",
+            "s6-setuidgid",
+            "setlock",
+            "setuidgid",
             "sg",
             "su-exec",
             "taskset",
@@ -140,9 +167,12 @@ _ANYWHERE: Final = frozenset(
         "bundle",
         "bunx",
         "bwrap",
+        "chrt",
+        "concurrently",
         "conda",
         "direnv",
         "docker",
+        "dotenv",
         "entr",
         "fd",
         "fdfind",
@@ -150,9 +180,11 @@ _ANYWHERE: Final = frozenset(
         "hatch",
         "hyperfine",
         "kubectl",
+        "lldb",
         "mise",
         "nix",
         "nix-shell",
+        "nodemon",
         "npx",
         "parallel",
         "pdm",
@@ -161,21 +193,55 @@ _ANYWHERE: Final = frozenset(
         "pnpm",
         "podman",
         "poetry",
+        "runcon",
         "rush",
         "rye",
         "screen",
         "script",
+        "sem",
+        "setarch",
         "tmux",
         "uv",
         "uvx",
+        "watchexec",
+        "wsl",
         "yarn",
     ]
 )
 """Programs that run another command. It can begin at any word of their arguments. A program whose name has
 marks is treated like these programs."""
+_EXEC: Final = frozenset({"exec"})
+_RUN: Final = frozenset({"run"})
+_SUBCOMMANDS: Final[Mapping[str, frozenset[str]]] = {
+    **dict.fromkeys(
+        ["asdf", "cabal", "dune", "fnm", "gem", "nodenv", "nvm", "opam", "pyenv", "rbenv"], _EXEC
+    ),
+    **dict.fromkeys(["stack", "tox", "lerna", "nx", "aws-vault"], _EXEC),
+    **dict.fromkeys(["apptainer", "devcontainer", "incus", "lxc", "oc", "singularity"], _EXEC),
+    **dict.fromkeys(["pipx", "mamba", "micromamba", "rustup", "volta", "devbox", "toolbox"], _RUN),
+    **dict.fromkeys(["doppler", "dotenvx", "foreman", "honcho", "infisical", "op", "zellij"], _RUN),
+    **dict.fromkeys(["docker-compose", "nerdctl", "podman-compose"], _EXEC | _RUN),
+    "cargo": frozenset({"watch"}),
+    "distrobox": frozenset({"enter"}),
+    "guix": frozenset({"shell", "environment"}),
+    "ip": frozenset({"netns", "vrf"}),
+    "npm": frozenset({"exec", "x", "explore"}),
+    "pueue": frozenset({"add"}),
+    "rr": frozenset({"record"}),
+    "rtx": frozenset({"exec", "x"}),
+}
+"""The subcommands with which a program runs another command. It can begin at any later word. Other
+subcommands run no command of the text: ``npm test -- rm`` gives ``rm`` to the tests."""
+_GNU: Final[Mapping[str, str]] = {
+    f"g{name}": name
+    for name in ("chroot", "env", "find", "nice", "nohup", "stdbuf", "time", "timeout", "xargs")
+}
+"""The programs of GNU under their names on macOS."""
 _OPTION_SCRIPTS: Final = frozenset(["flock", "runuser", "sg", "su"])
 """Programs whose option ``-c`` is a script, at any position."""
-_SHELL_RUNNERS: Final = frozenset(("su", "sudo", "runuser", "doas", "sg", "chroot", "nsenter", "unshare"))
+_SHELL_RUNNERS: Final = frozenset(
+    ("su", "sudo", "run0", "runuser", "doas", "sg", "chroot", "nsenter", "unshare")
+)
 """Programs that run a shell by default."""
 _CALLBACKS: Final[Mapping[str, str]] = {
     "compgen": "C",
@@ -184,6 +250,7 @@ _CALLBACKS: Final[Mapping[str, str]] = {
     "readarray": "C",
     "entr": "s",
     "nix-shell": "r",
+    "npm": "c",
     "npx": "c",
     "script": "c",
 }
@@ -201,7 +268,7 @@ _GIT_VALUES: Final = frozenset(
         "--list-cmds",
     ]
 )
-_GIT_EXEC: Final = re.compile(r"-x|--exec|--(?:tree|index|msg|env|commit|parent|tag-name)-filter")
+_GIT_FILTER: Final = re.compile(r"--(?:tree|index|msg|env|commit|parent|tag-name)-filter")
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*=")
 _STANDARD_INPUT: Final = re.compile(r"-|/dev/stdin|/dev/fd/[0-9]+|/proc/self/fd/[0-9]+")
 _BLANK: Final = re.compile(r"\s")
@@ -211,6 +278,7 @@ _FIND_EXEC: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 def find_runs(name: str, words: list[str]) -> Run:
     """Return the scripts and commands that the command ``words`` runs. ``name``: the program's name without
     its folder."""
+    name = _GNU.get(name, name)
     special = _SPECIAL.get(name)
     if special is not None:
         return special(words)
@@ -220,6 +288,8 @@ def find_runs(name: str, words: list[str]) -> Run:
         return Run(others=(["git", name.removeprefix("git-"), *words[1:]],))
     if name in _ANYWHERE or not MARKS.isdisjoint(name):
         return _expand_anywhere(name, words)
+    if name in _SUBCOMMANDS:
+        return _expand_subcommand(name, words)
     if name in _OPERANDS:
         return _expand_runner(name, words)
     callback = _CALLBACKS.get(name)
@@ -307,7 +377,7 @@ def _find_option_values(words: list[str], letter: str) -> Iterator[str]:
         following = words[index + 1] if index + 1 < len(words) else ""
         if word.startswith("--"):
             name, equals, value = word.partition("=")
-            if name in ("--command", "--run", "--session-command", "--split-string", "--call"):
+            if name in ("--command", "--run", "--session-command", "--split-string", "--call", "--exec"):
                 yield value if equals else following
         elif word.startswith("-") and letter in word:
             attached = word[word.index(letter) + 1 :]
@@ -324,6 +394,9 @@ def _expand_shell(words: list[str]) -> Run:
         word = words[index]
         if word[:1] == ANY or (word == ONE and index + 1 < len(words)):
             return Run(is_unknown=True)
+        if word.lower() == "-command":
+            # PowerShell joins the rest.
+            return Run(scripts=(" ".join(words[index + 1 :]),))
         if word == "--command" or word.startswith("--command="):
             return Run(scripts=(word.partition("=")[2] or " ".join(words[index + 1 : index + 2]),))
         if not word.startswith(("-", "+")) or word == "-":
@@ -359,6 +432,16 @@ def _expand_anywhere(name: str, words: list[str]) -> Run:
             hints.append(word)
     is_unknown = len(words) > _MAX_ANYWHERE + 1
     return Run(tuple(programs), scripts=scripts, hints=tuple(hints), is_unknown=is_unknown)
+
+
+def _expand_subcommand(name: str, words: list[str]) -> Run:
+    """Return what a program runs with one of its `_SUBCOMMANDS`. Options before the subcommand may have
+    values."""
+    for index in _find_programs(words, 0)[0]:
+        if words[index] in _SUBCOMMANDS[name] or not MARKS.isdisjoint(words[index]):
+            run = _expand_anywhere(name, words[index:])
+            return run._replace(programs=tuple(index + each for each in run.programs))
+    return _NOTHING
 
 
 def _expand_env(words: list[str]) -> Run:
@@ -436,30 +519,42 @@ def _expand_find(words: list[str]) -> Run:
 def _expand_git(words: list[str]) -> Run:
     """Return the git command without global options, and the commands that its options run."""
     others, scripts, index = [], [], 1
+    aliases: list[tuple[str, str]] = []
     while index < len(words) and words[index].startswith("-"):
         word = words[index]
         has_value = word in _GIT_VALUES
         if word == "-c" and index + 1 < len(words):
-            scripts += _parse_git_alias(words[index + 1])
+            aliases += _parse_git_alias(words[index + 1])
         index += 2 if has_value else 1
     if 1 < index < len(words):
         others.append([words[0], *words[index:]])
     rest = words[index:]
+    for alias, text in aliases:
+        scripts.append(text)
+        if rest and (rest[0].lower() == alias or not MARKS.isdisjoint(rest[0])):
+            others.append([*text.split(), *rest[1:]])
     if rest[:1] in (["submodule"], ["bisect"]) and ("foreach" in rest or "run" in rest):
         at = rest.index("foreach" if "foreach" in rest else "run")
         command = [each for each in rest[at + 1 :] if not each.startswith("--")]
         others += [command] if command else []
         scripts.append(" ".join(command))
-    for at, word in enumerate(rest if rest[:1] in (["rebase"], ["filter-branch"]) else ()):
+    if rest[:1] == ["rebase"]:
+        scripts += _find_option_values(rest, "x")
+    for at, word in enumerate(rest if rest[:1] == ["filter-branch"] else ()):
         name, equals, value = word.partition("=")
-        if _GIT_EXEC.fullmatch(name):
+        if _GIT_FILTER.fullmatch(name):
             scripts.append(value if equals else " ".join(rest[at + 1 : at + 2]))
     return Run(others=tuple(others), scripts=tuple(scripts))
 
 
-def _parse_git_alias(setting: str) -> list[str]:
-    value = setting.partition("=")[2]
-    return [value[1:]] if value.startswith("!") else []
+def _parse_git_alias(setting: str) -> list[tuple[str, str]]:
+    """Return the name of an alias and its command. Other settings whose value begins with an exclamation mark
+    are commands, too."""
+    key, _, value = setting.partition("=")
+    name, is_script = key.lower(), value.startswith("!")
+    if not value.lstrip("!").strip() or not (is_script or name.startswith("alias.")):
+        return []
+    return [(name.removeprefix("alias."), value[1:] if is_script else f"git {value}")]
 
 
 _SPECIAL: Final[Mapping[str, Callable[[list[str]], Run]]] = {
@@ -468,6 +563,7 @@ _SPECIAL: Final[Mapping[str, Callable[[list[str]], Run]]] = {
     "at": lambda _: Run(reads_input=True),
     "batch": lambda _: Run(reads_input=True),
     "command": _expand_command,
+    "cross-env-shell": _expand_joined,
     "env": _expand_env,
     "eval": _expand_eval,
     "find": _expand_find,

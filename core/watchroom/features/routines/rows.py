@@ -120,7 +120,8 @@ class RunEnd(NamedTuple):
     - ``cost``, ``tokens``, ``unpriced``: the usage of its sessions. See
       `watchroom.features.budgets.rules.Used`.
     - ``sessions``: the paths of its sessions.
-    - ``seen``: the state of the file or ref at its end.
+    - ``seen``: the state of the file or ref at its end; at its start if the service was killed.
+    - ``reason``: the error with which it could not start, else empty.
     """
 
     state: RunState
@@ -131,6 +132,7 @@ class RunEnd(NamedTuple):
     unpriced: int = 0
     sessions: tuple[str, ...] = ()
     seen: str = ""
+    reason: str = ""
 
     def amount(self, measure: Measure) -> float:
         """Return the amount that the run used, in ``measure``."""
@@ -159,6 +161,7 @@ def read_end(row: Row) -> RunEnd:
         get_count(detail, "unpriced"),
         sessions,
         get_text(detail, "seen"),
+        get_text(detail, "reason"),
     )
 
 

@@ -37,11 +37,12 @@ from watchroom.features.routines.rows import (
     read_reason,
 )
 from watchroom.features.routines.rules import MAX_DAYS, SECOND, Due, Trigger, is_valid
+from watchroom.features.sessions.rows import presence_of
 from watchroom.features.trees.git_process import run_git
 from watchroom.kernel.call_context import CallContext
-from watchroom.kernel.rules.details import get_count, get_int, get_text
-from watchroom.model import SYSTEM, Json, Note, Row
-from watchroom.validation import extract_first_line
+from watchroom.kernel.rules.details import get_count, get_int, get_text, session_status
+from watchroom.model import ENDED, SYSTEM, Json, Note, Row
+from watchroom.validation import escape_unstorable, extract_first_line
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _MAX_SUBJECT: Final = 200
@@ -136,12 +137,26 @@ class Routines:
         return RoutineRun(self._note(BEGIN_RUN, routine, dict(begin._asdict())), begin)
 
     def end(
-        self, routine: Routine, run: RoutineRun, state: RunState, status: int = 0, seconds: float = 0.0
+        self,
+        routine: Routine,
+        run: RoutineRun,
+        state: RunState,
+        status: int = 0,
+        seconds: float = 0.0,
+        *,
+        reason: str = "",
+        seen: str | None = None,
     ) -> RunEnd:
-        """Record the end and the usage of ``run``. Raise `JournalError`."""
+        """Record the end and the usage of ``run``. For the other values see `RunEnd`. Raise `JournalError`.
+
+        ``seen``: default the current state of the file or ref.
+        """
         sessions, used = self.measure(run)
-        seen = self.read_state(routine.plan)
-        end = RunEnd(state, status, round(seconds, 3), used.cost, used.tokens, used.unpriced, sessions, seen)
+        seen = self.read_state(routine.plan) if seen is None else seen
+        end = RunEnd(
+            *(state, status, round(seconds, 3), used.cost, used.tokens, used.unpriced, sessions, seen),
+            escape_unstorable(reason),
+        )
         fields: dict[str, Json] = {**end._asdict(), "sessions": [*sessions], "run": run.begun.seq}
         self._note(END_RUN, routine, fields, "ok" if state == "done" else "failed")
         return end
@@ -157,24 +172,34 @@ class Routines:
         return self._store.commits.commit(note).row
 
     def measure(self, run: RoutineRun) -> tuple[tuple[str, ...], Used]:
-        """Return the sessions that began in the run's folder since the run began, and their usage. Raise
-        `JournalError`."""
-        heads = [each for each in self._store.journal.heads(_SESSIONS) if self._is_of(each, run)]
-        return tuple(each.path for each in heads[:_MAX_SESSIONS]), used_in(heads)
+        """Return the sessions that began or continued in the run's folder since the run began, and their
+        usage since then. Raise `JournalError`.
 
-    def _is_of(self, head: Row, run: RoutineRun) -> bool:
-        """Return whether the session with the newest step ``head`` belongs to ``run``: it began after the
-        run, in the run's folder or for a task."""
-        if head.seq < run.begun.seq:
-            return False
-        first = self._store.journal.version(_SESSIONS, head.path, 1)
-        if first is None or first.seq < run.begun.seq:
-            return False
-        place = get_text(first.detail, _FOLDER)
+        A session that was open when the run began is not of the run, unless its process has ended.
+        """
+        journal, began = self._store.journal, run.begun.seq
+        alive = {each.id for each in journal.presence.all() if each.is_alive}
+        own: list[Row] = []
+        earlier: list[Row] = []
+        for head in journal.heads(_SESSIONS):
+            if head.seq < began or not self._is_in_folder(head.path, run.begin.folder):
+                continue
+            before = journal.head(_SESSIONS, head.path, as_of=began)
+            if before is not None:
+                if session_status(before) not in ENDED and presence_of(before) in alive:
+                    continue
+                earlier.append(before)
+            own.append(head)
+        return tuple(each.path for each in own[:_MAX_SESSIONS]), used_in(own).minus(used_in(earlier))
+
+    def _is_in_folder(self, path: str, folder: str) -> bool:
+        """Return whether the session at ``path`` began in ``folder`` or for a task."""
+        first = self._store.journal.version(_SESSIONS, path, 1)
+        place = get_text(first.detail, _FOLDER) if first is not None else ""
         if not place:
-            agent = self._store.registry.current().agents.get(head.path.partition("/")[0])
+            agent = self._store.registry.current().agents.get(path.partition("/")[0])
             return agent is not None and bool(agent.task)
-        return f"{os.path.realpath(place)}/".startswith(f"{os.path.realpath(run.begin.folder)}/")
+        return f"{os.path.realpath(place)}/".startswith(f"{os.path.realpath(folder)}/")
 
     def read_state(self, plan: RoutinePlan) -> str:
         """Return the state of the file or ref that the plan's trigger watches: the file's checksum, or the

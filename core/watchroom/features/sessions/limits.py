@@ -94,9 +94,9 @@ def find_limit(text: str, now: int, *, said_at: int | None = None) -> RateLimit 
     """
     if not is_limit(text):
         return None
-    said = _moment(now if said_at is None else said_at)
-    found = _find_reset(text[:_MAX_TEXT], said)
-    return RateLimit(None if found is None else check_reset(found, now), _words(text))
+    # A client may report any time. At the ends of the calendar, times cannot be added.
+    said = now if said_at is None else max(0, min(said_at, now))
+    return RateLimit(_find_future_reset(text, said, now), _words(text))
 
 
 def limit_of_response(status: int, text: str, retry_after: str, now: int) -> RateLimit | None:
@@ -110,19 +110,19 @@ def limit_of_response(status: int, text: str, retry_after: str, now: int) -> Rat
         return None
     seconds = parse_retry_after(retry_after, now / 1e9)
     if seconds is not None:
-        return RateLimit(check_reset(_after(_moment(now), seconds), now), _words(text))
-    found = _find_reset(text[:_MAX_TEXT], _moment(now))
-    return RateLimit(None if found is None else check_reset(found, now), _words(text))
+        return RateLimit(check_reset(now / 1e9 + seconds, now), _words(text))
+    return RateLimit(_find_future_reset(text, now, now), _words(text))
 
 
-def check_reset(reset: datetime | None, now: int) -> int | None:
+def check_reset(reset: float, now: int) -> int | None:
     """Return ``reset`` in nanoseconds since the epoch. None if it is past, or more than eight days away.
 
-    ``now``: the current time in nanoseconds since the epoch.
+    - ``reset``: the reset time in seconds since the epoch.
+    - ``now``: the current time in nanoseconds since the epoch.
     """
-    if reset is None or not timedelta(0) < reset - _moment(now) <= _LONGEST:
+    if not 0 < reset - now / 1e9 <= _LONGEST.total_seconds():
         return None
-    return int(reset.timestamp() * 1000) * 1_000_000
+    return int(reset * 1000) * 1_000_000
 
 
 def parse_retry_after(value: str, now: float) -> float | None:
@@ -151,6 +151,12 @@ def _words(text: str) -> str:
     return extract_first_line(text[:_MAX_TEXT], MAX_WORDS)
 
 
+def _find_future_reset(text: str, said: int, now: int) -> int | None:
+    """Return the first reset time in ``text`` that was reported at ``said``, as `check_reset` does."""
+    found = _find_reset(text[:_MAX_TEXT], _moment(said))
+    return None if found is None else check_reset(found.timestamp(), now)
+
+
 def _find_reset(text: str, now: datetime) -> datetime | None:
     """Return the first reset time in ``text``. Absolute times count more than times of day and durations."""
     if epoch := _EPOCH.search(text):
@@ -177,9 +183,9 @@ def _parse_iso(date: str, clock: str, zone: str) -> datetime | None:
     offset = "+00:00" if zone.upper() in ("Z", "UTC", "GMT") else zone
     try:
         found = datetime.fromisoformat(f"{date}T{clock}{offset}")
-    except ValueError:
+        return found if clock.count(":") == 2 else found + _MINUTE
+    except (ValueError, OverflowError):
         return None
-    return found if clock.count(":") == 2 else found + _MINUTE
 
 
 def _parse_clock(found: re.Match[str], now: datetime) -> datetime | None:
