@@ -137,6 +137,7 @@ def test_what_was_done_to_a_buffer(
         (details.output_stream, {}, None, "stdout"),
         (details.size_without_text, {"zone": "file"}, {"size": 9}, 9),
         (details.size_without_text, {"zone": "file"}, None, None),
+        (details.size_without_text, {"zone": "repo"}, {"size": 9}, 9),
         (details.size_without_text, {"zone": "collab"}, {"size": 9}, None),
     ],
 )

@@ -12,7 +12,9 @@ from trees.git_repo import git
 from trees.git_repository import Repository
 from trees.test_landing import DANA, TEXT, Tree, everything, land, status, texts
 from watchroom import Workspace
-from watchroom.errors import InvalidTarget, TargetChanged, TreeGone
+from watchroom.errors import GitBusy, InvalidTarget, TargetChanged, TreeGone
+from watchroom.features.trees.git import GitTree
+from watchroom.features.trees.git_merge import GitMerger
 
 
 @pytest.fixture
@@ -43,6 +45,36 @@ def test_a_branch_in_another_tree_moves_with_its_files(
     assert git(release.folder, "rev-parse", "HEAD") == head
     assert texts(release.folder) == texts(work.folder)
     assert (status(release.folder), "new.txt" in texts(repository.folder)) == ("", False)
+
+
+@pytest.mark.parametrize(("head", "into"), [("master", "main"), ("main", "master"), ("master", None)])
+def test_a_branch_moves_with_its_files_by_another_name(
+    kept: Workspace, repository: Repository, work: Tree, head: str, into: str | None
+) -> None:
+    repository.git("symbolic-ref", "refs/heads/master", "refs/heads/main")
+    repository.git("symbolic-ref", "HEAD", f"refs/heads/{head}")
+    commit = work.commit(new__txt="new\n")
+    assert land(kept, work, into).state == "landed"
+    assert repository.git("rev-parse", "main") == commit
+    assert repository.git("symbolic-ref", "refs/heads/master") == "refs/heads/main"
+    assert (texts(repository.folder), status(repository.folder)) == (texts(work.folder), "")
+
+
+@pytest.mark.parametrize("is_moved", [False, True])
+def test_a_branch_that_is_no_longer_checked_out_is_not_moved(
+    repository: Repository, work: Tree, is_moved: bool
+) -> None:
+    """A person switches the branch after a landing has found the tree."""
+    before, after = repository.git("rev-parse", "main"), work.commit(new__txt="new\n")
+    repository.git("switch", "--quiet", "-c", "other")
+    if is_moved:
+        repository.git("update-ref", "refs/heads/main", after)
+    state = everything(repository)
+    tree = GitTree.find(str(repository.folder))
+    assert tree is not None
+    with pytest.raises(GitBusy):
+        GitMerger(tree).move_checked_out("main", before, after)
+    assert everything(repository) == state
 
 
 def test_a_branch_that_two_trees_have_checked_out_is_no_target(

@@ -486,6 +486,15 @@ def test_a_picked_tree_that_conflicts_waits_for_a_person(capsys: Captured, world
     assert "conflict" in printed(capsys, "show", ".")
 
 
+def test_a_race_cannot_take_a_name_with_refs_of_an_earlier_race(capsys: Captured, world: World) -> None:
+    """`watchroom leave` deletes the journal, and leaves the refs."""
+    world.repository.git("update-ref", "refs/watchroom/races/x/2", "HEAD")
+    before = world.repository.git("for-each-ref")
+    assert "has the work of an earlier race" in refusal(capsys, "race", "2", "Go", "--name", "x")
+    assert world.repository.git("for-each-ref") == before
+    assert world.repository.git("worktree", "list").count("\n") == 0
+
+
 def test_a_second_race_gets_the_next_number(capsys: Captured, world: World) -> None:
     world.repository.git("branch", "race-2-1")
     for _ in range(2):

@@ -8,8 +8,11 @@ import pytest
 from trees.git_repository import Repository
 from trees.tree_client import Refused, ScriptedClient
 from watchroom import Workspace
+from watchroom.features.overview.reads import Preview, UnreadableVersionError, read_preview
 from watchroom.features.trees.reads import TreeReader
+from watchroom.features.trees.rows import REPO
 from watchroom.features.trees.view import Author, author_of, join_authors
+from watchroom.history.comparison import read_changed_paths, read_differences, read_patch
 
 
 def reader_of(workspace: Workspace) -> tuple[TreeReader, str]:
@@ -87,6 +90,21 @@ def test_binary_files_are_listed_without_lines(
     assert changes(kept) == {"data.bin": ("added", [("~alice", 0, 0)])}
     reader, tree = reader_of(kept)
     assert reader.read_file(tree, "data.bin").text is None
+
+
+def test_the_note_for_the_bytes_of_a_binary_file_is_no_text(
+    kept: Workspace, repository: Repository, alice: ScriptedClient
+) -> None:
+    alice.bash("printf 'a\\0b' > data.bin")
+    alice.bash("printf text > data.bin")
+    path = f"{kept.trees.all()[0].id}/data.bin"
+    binary, text = (row for row, _ in kept.journal.versions(REPO, path))
+    assert read_preview(kept.journal, binary) == Preview(None, size=3)
+    assert read_preview(kept.journal, text) == Preview("text", "")
+    (found,) = read_differences(kept.journal, read_changed_paths(kept.journal, 0, binary.seq, [path]))
+    assert (found.kind, found.added, found.removed) == ("created", None, None)
+    with pytest.raises(UnreadableVersionError):
+        read_patch(kept.journal, found.pair)
 
 
 def test_each_line_has_its_author(

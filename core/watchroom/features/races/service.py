@@ -107,8 +107,7 @@ class Races:
 
         ``here``: a folder of the repository. Raise `GitError`.
         """
-        words = ("for-each-ref", "--format=%(refname)", "refs/heads", REF_PREFIX.rstrip("/"))
-        refs = run_git(words, folder=here).output.decode("utf-8", "surrogateescape").split("\n")
+        refs = _list_refs(here, "refs/heads", REF_PREFIX)
         taken = {*self._reader.list_names()}
         for number in count(1):
             name = str(number)
@@ -140,6 +139,9 @@ class Races:
             raise InvalidRace(name=plan.name, rule="race_name")
         if plan.name in self._reader.list_names():
             raise InvalidRace(name=plan.name, rule="race_taken")
+        if _list_refs(here, f"{REF_PREFIX}{plan.name}/"):
+            # Refs outlive the journal, and only they have the work that was not picked.
+            raise InvalidRace(name=plan.name, rule="race_kept")
         start = self._trees.find_commit(here, plan.start)
         if not start:
             raise InvalidRace(name=plan.name, rule="tree_start")
@@ -299,6 +301,13 @@ class Races:
     def _note(self, call: CallContext, tree: str, message: str, detail: dict[str, Json]) -> None:
         subject = extract_first_line(message, _MAX_SUBJECT)
         self._store.commits.commit(call.note(TREE, tree, message=subject, detail=detail))
+
+
+def _list_refs(here: str, *prefixes: str) -> list[str]:
+    """Return the refs that begin with ``prefixes``, in the repository with the folder ``here``. Raise
+    `GitError`."""
+    words = ("for-each-ref", "--format=%(refname)", *prefixes)
+    return run_git(words, folder=here).output.decode("utf-8", "surrogateescape").split("\n")[:-1]
 
 
 def _is_in_the_way(obstacle: Obstacle) -> bool:

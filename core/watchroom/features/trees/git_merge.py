@@ -83,6 +83,15 @@ class GitMerger:
         done = self._run(*asked, accepted=(0, 1, 128))
         return _line(done) if done.status == 0 else ""
 
+    def find_names(self, branch: str) -> set[str]:
+        """Return all names of ``branch``. A symbolic ref is another name of the branch that it refers to."""
+        asked = ("for-each-ref", "--format=%(refname) %(symref)", "refs/heads/")
+        printed = os.fsdecode(self._run(*asked).output).split("\n")[:-1]
+        refs = [[ref.removeprefix("refs/heads/") for ref in line.split(" ")] for line in printed]
+        branches = {name: target or name for name, target in refs}
+        own = branches.get(branch, branch)
+        return {branch, own, *(name for name, target in branches.items() if target == own)}
+
     def is_bare(self) -> bool:
         """Return whether the repository has no main tree."""
         done = self._run("config", "--type=bool", "--get", "core.bare", accepted=(0, 1))
@@ -154,9 +163,10 @@ class GitMerger:
         return _line(self._run("commit-tree", tree, *arguments, "-F", "-", given=given))
 
     def move_branch(self, branch: str, before: str, after: str) -> None:
-        """Move a ``branch`` that no working tree has checked out. Raise `GitBusy` if it is not at
-        ``before``."""
-        self._move_ref(f"refs/heads/{branch}", before, after)
+        """Move ``branch``, and no files. Raise `GitBusy` if it is not at ``before``."""
+        command = ("update-ref", "-m", "watchroom land", f"refs/heads/{branch}", after, before)
+        if self._run(*command, accepted=None).status:
+            raise GitBusy(rule="git_moved")
 
     # -- a checked-out branch
 
@@ -215,13 +225,14 @@ class GitMerger:
             raise GitError(reason=reason_of(done))
         return [os.fsdecode(named[1])]
 
-    def move_checked_out(self, before: str, after: str) -> list[str]:
-        """Move the branch that is checked out in this tree, and its files and index.
+    def move_checked_out(self, branch: str, before: str, after: str) -> list[str]:
+        """Move ``branch``, which is checked out in this tree, and the tree's files and index.
 
         If a move was interrupted after it had moved the branch, the same call continues it. Files that have
         neither their content in ``before`` nor their content in ``after`` are not changed. Return their
-        paths. Raise `GitBusy` if the branch is at neither commit, or if the index is locked. If git cannot
-        write a file, the branch and the files that this call has moved move back.
+        paths. Raise `GitBusy` if the branch is at neither commit, if another branch is checked out, or if the
+        index is locked. If git cannot write a file, the branch and the files that this call has moved move
+        back.
         """
         writer = GitWriter(self._git.folder, self._git.git)
         writer.recover(self._git.read_state)
@@ -229,16 +240,17 @@ class GitMerger:
             state = self._git.read_state()
             if state.operation:
                 raise GitBusy(rule="git_operation")
-            ref = f"refs/heads/{state.branch}" if state.branch else "HEAD"
+            if state.branch not in self.find_names(branch):
+                raise GitBusy(rule="git_moved")
             if state.head != after:
-                self._move_ref(ref, before, after)
+                self.move_branch(branch, before, after)
             with self._scratch_index(copied=True) as variables:
                 try:
                     kept = self._update_files(before, after, variables)
                 except GitError:
                     if state.head != after:
                         self._restore_files(before, after)
-                        self._move_ref(ref, after, before)
+                        self.move_branch(branch, after, before)
                     raise
                 writer.replace_index(lock, variables["GIT_INDEX_FILE"], after)
         return kept
@@ -375,11 +387,6 @@ class GitMerger:
         for words, given in ((("--force-remove", "-z", "--stdin"), deleted), (("-z", "--index-info"), lines)):
             if given:
                 self._run("update-index", *words, variables=variables, given=b"".join(given))
-
-    def _move_ref(self, ref: str, before: str, after: str) -> None:
-        command = ("update-ref", "-m", "watchroom land", ref, after, before)
-        if self._run(*command, accepted=None).status:
-            raise GitBusy(rule="git_moved")
 
     @contextlib.contextmanager
     def _scratch_index(self, *, copied: bool = False) -> Iterator[dict[str, str]]:

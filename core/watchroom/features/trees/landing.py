@@ -356,13 +356,14 @@ class Landings:
     def _find_holder(self, branch: str) -> GitTree | None:
         """Return the tree that has ``branch`` checked out, None if no tree has. Raise `InvalidTarget` if its
         files could not follow the branch."""
+        main = GitTree("", self._trees.common, self._trees.common)
+        names = GitMerger(main).find_names(branch)
         places = list_places(self._trees.common)
-        holders = [each for each in places if branch in (each.branch, each.tree.read_operated_branch())]
+        holders = [each for each in places if names & {each.branch, each.tree.read_operated_branch()}]
         if not holders:
-            main = GitTree("", self._trees.common, self._trees.common)
             # The folder of the main tree is unknown if its git folder is not in it, as in a submodule.
             is_known = any(each.is_main for each in places) or GitMerger(main).is_bare()
-            if not is_known and main.read_state().branch == branch:
+            if not is_known and main.read_state().branch in names:
                 raise InvalidTarget(branch=branch, rule="target_unknown")
             return None
         if len(holders) > 1:
@@ -388,7 +389,7 @@ class Landings:
         kept: list[str] = []
         try:
             if holder is not None:
-                kept = GitMerger(holder).move_checked_out(record.before, record.after)
+                kept = GitMerger(holder).move_checked_out(record.into, record.before, record.after)
             elif merger.find_commit(record.into) != record.after:
                 merger.move_branch(record.into, record.before, record.after)
         except GitError:

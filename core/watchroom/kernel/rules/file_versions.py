@@ -36,8 +36,8 @@ class Blob(NamedTuple):
 
 
 def is_text(row: Row) -> bool:
-    """Whether the content of ``row``, a version of a task's file, is the file's text, and not a
-    placeholder."""
+    """Whether the content of ``row``, a version of a file in a task or a working tree, is the file's text,
+    and not a placeholder."""
     return not {"sha256", "changed"} & row.detail.keys()
 
 
