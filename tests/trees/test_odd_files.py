@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,39 @@ def test_a_link_that_becomes_a_file_is_recorded(kept: Workspace, repository: Rep
     link.unlink()
     link.write_text("a file now\n")
     assert authors(kept, repository.folder, "link") == [("outside", "external")]
+
+
+def test_a_file_that_a_program_has_emptied_is_recorded_once_it_is_written(
+    kept: Workspace, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = repository.folder / "b.txt"
+    sleep = time.sleep
+    written: list[str] = []
+
+    def write(seconds: float) -> None:
+        # Whoever records the file waits.
+        if not path.stat().st_size:
+            written.append(f"saved {len(written)}\n")
+            path.write_text(written[-1])
+        sleep(seconds)
+
+    monkeypatch.setattr(time, "sleep", write)
+    until, before = time.monotonic() + 60, 0
+    while not written:
+        # On a busy machine the emptied file can be too old.
+        assert time.monotonic() < until
+        path.write_text("before\n")
+        before = len(rows_in(kept, repository.folder, "b.txt"))
+        os.truncate(path, 0)
+        kept.trees.refresh_all()
+    rows = rows_in(kept, repository.folder, "b.txt")[before:]
+    assert [kept.journal.content(row.seq) for row in rows] == written
+
+
+def test_a_file_that_stays_empty_is_recorded(kept: Workspace, repository: Repository) -> None:
+    os.truncate(repository.folder / "b.txt", 0)
+    rows = rows_in(kept, repository.folder, "b.txt")
+    assert [kept.journal.content(row.seq) for row in rows] == ["b\n", ""]
 
 
 def test_a_file_that_becomes_a_link_is_deleted(kept: Workspace, repository: Repository) -> None:

@@ -66,6 +66,9 @@ _BATCH_BYTES: Final = 1024 * 1024
 _SETTLED_NANOSECONDS: Final = 1_000_000_000
 """Nanoseconds after a file's last change in which the file is always read again, because a further change
 could have the same time stamp."""
+_SAVING_SECONDS: Final = 0.1
+_MAX_SAVING_LOOKS: Final = 10
+"""For how long, and how often, an emptied file is read again before it is recorded."""
 _IGNORE_FILES: Final = (".gitignore",)
 _ATTRIBUTES_FILE: Final = ".gitattributes"
 _log = logging.getLogger("watchroom")
@@ -605,7 +608,7 @@ class _Changes:
             return None
         if head is not None and self._recorder.is_known(name, self._recorder.stamp(name), head):
             return None
-        content = self._recorder.content(name)
+        content = self._read_saved(name, head)
         if head is None:
             return self._find_first(name, content)
         if is_current(head, content):
@@ -616,6 +619,18 @@ class _Changes:
         version = head.version or 0
         draft = self._draft(name, content, version, self._author_of(name))
         return _change(name, head, content, (draft,))
+
+    def _read_saved(self, name: str, head: Row | None) -> FileContent | None:
+        """Return the content of the file ``name``. If the file was just emptied, wait a moment, because many
+        programs empty a file before they write it."""
+        had_content = name in self._baselines if head is None else bool(head.size)
+        content = self._recorder.content(name)
+        for _ in range(_MAX_SAVING_LOOKS if had_content else 0):
+            if content is None or content.stamp.size or _is_old(content.stamp):
+                break
+            time.sleep(_SAVING_SECONDS / _MAX_SAVING_LOOKS)
+            content = self._recorder.content(name)
+        return content
 
     def _find_first(self, name: str, content: FileContent | None) -> _Change | None:
         """Return the first change of a file without rows."""
@@ -774,6 +789,10 @@ def _access_errors(name: str) -> Iterator[None]:
     except OSError as error:
         shown = validation.escape_unstorable(name, 200)
         raise FolderDenied(path=shown, reason=error.strerror or "") from error
+
+
+def _is_old(stamp: FileStamp) -> bool:
+    return time.time_ns() - stamp.changed > _SAVING_SECONDS * 1e9
 
 
 def _parts(name: str) -> Parts:
