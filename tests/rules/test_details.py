@@ -139,6 +139,7 @@ def test_what_was_done_to_a_buffer(
         (details.size_without_text, {"zone": "file"}, None, None),
         (details.size_without_text, {"zone": "repo"}, {"size": 9}, 9),
         (details.size_without_text, {"zone": "collab"}, {"size": 9}, None),
+        (details.size_without_text, {"zone": "of a newer version"}, {"size": 9}, None),
     ],
 )
 def test_what_a_row_says_in_one_word(ask: Any, fields: dict[str, Any], detail: Any, answer: object) -> None:

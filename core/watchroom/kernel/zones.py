@@ -190,6 +190,8 @@ DELIVERED: Final[tuple[Zone, ...]] = tuple(zone for zone, spec in ZONES.items() 
 """Zones whose versions are delivered to a receiver."""
 DOCUMENTS: Final[tuple[Zone, ...]] = tuple(zone for zone, spec in ZONES.items() if spec.checkpoints)
 """Zones whose versions are changes of documents."""
+ON_DISK_FIRST: Final[tuple[Zone, ...]] = tuple(zone for zone, spec in ZONES.items() if spec.is_on_disk_first)
+"""Zones whose files are written before their rows."""
 SECTIONED: Final[tuple[Zone, ...]] = tuple(zone for zone, spec in ZONES.items() if spec.has_sections)
 """Zones whose versions can replace one section of a text."""
 

@@ -34,7 +34,7 @@ from watchroom.kernel.journal import Journal, RowFilter
 from watchroom.kernel.rules.details import get_int, get_list, get_object
 from watchroom.kernel.rules.file_versions import blob_of, is_executable, is_text
 from watchroom.kernel.rules.row_files import find_row_flaw
-from watchroom.kernel.zones import ZONES
+from watchroom.kernel.zones import ON_DISK_FIRST, ZONES
 from watchroom.model import Json, Row, Zone, parse_object
 
 ZONE: Final[Zone] = "revert"
@@ -255,7 +255,7 @@ class RevertPlanner:
         current = versions[-1].content
         before = self._version(place, first - 1) if first > 1 else None
         plan = plan_path(selected, versions, before)
-        if ZONES[zone].is_on_disk_first and plan.kind in ("clean", "conflict"):
+        if zone in ON_DISK_FIRST and plan.kind in ("clean", "conflict"):
             if zone == FILE and not self._is_here(path):
                 plan = PathPlan("cannot", reason=TASK_ELSEWHERE)
             elif not _is_writable_name(path):
@@ -359,7 +359,7 @@ def _decided(planned: PlannedPath) -> PlannedPath:
 
 
 def _path_version(row: Row, content: str | None) -> PathVersion:
-    detail, is_file = row.detail, ZONES[row.zone].is_on_disk_first
+    detail, is_file = row.detail, row.zone in ON_DISK_FIRST
     switched = detail if is_revert_row(row) else {}
     return PathVersion(
         row.version or 0,

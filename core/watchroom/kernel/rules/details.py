@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias, cast, get_args
 
-from watchroom.kernel.zones import ZONES
+from watchroom.kernel.zones import ON_DISK_FIRST
 from watchroom.model import END_TASK, WITHDRAW, Json, RequestKind, Row, SessionStatus, parse_detail
 
 CommandEnding: TypeAlias = Literal["running", "exited", "timed_out", "stopped", "interrupted", "failed"]
@@ -229,7 +229,7 @@ def output_stream(row: Row) -> Literal["stdout", "stderr"]:
 def size_without_text(row: Row) -> int | None:
     """Return the size in bytes of the binary file of ``row``, a version of a file in a task or a working
     tree. The journal has only its checksum. None for any other row."""
-    return get_int(row.detail, "size") if ZONES[row.zone].is_on_disk_first else None
+    return get_int(row.detail, "size") if row.zone in ON_DISK_FIRST else None
 
 
 def get_int(fields: Mapping[str, Json], name: str) -> int | None:
