@@ -408,3 +408,31 @@ def test_a_file_that_the_client_shows_differently_counts_as_read(
     carol.report("Read", call, given, {"file": {"content": f"{'x' * 2000}…\ntwo\n"}})
     carol.write("new.txt", "one\nTWO\n")
     assert repository.read("new.txt") == "one\nTWO\n"
+
+
+def test_a_formatter_takes_nothing_from_anybody_while_a_command_of_another_agent_runs(
+    kept: Workspace, repository: Repository, carol: ScriptedClient, bob: ScriptedClient
+) -> None:
+    running = bob.begin_bash("npm run dev")
+    carol.read("a.txt")
+    call, given = carol.begin_edit("a.txt", "one", "x = 'one'")
+    repository.write("a.txt", TEXT.replace("one", 'x = "one"'))
+    report(carol, call, given)
+    bob.end_bash(*running)
+    assert conflicts(kept, "a.txt") == []
+    assert not any("removed" in each for each in bob.told)
+
+
+def test_a_line_that_came_between_two_edits_at_once_is_unread(
+    kept: Workspace, repository: Repository, carol: ScriptedClient
+) -> None:
+    carol.read("a.txt")
+    first = carol.begin_edit("a.txt", "one", "zero\none")
+    second = carol.begin_edit("a.txt", "five", "five\nsix")
+    by_hand = TEXT.replace("three", "three\nby hand")
+    repository.write("a.txt", by_hand.replace("one", "zero\none"))
+    report(carol, *first)
+    repository.write("a.txt", by_hand.replace("one", "zero\none").replace("five", "five\nsix"))
+    report(carol, *second)
+    with pytest.raises(Refused, match="read"):
+        carol.write("a.txt", BOTH)

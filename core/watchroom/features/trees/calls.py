@@ -918,8 +918,11 @@ class TreeCalls:
         )
         if is_overwritten and rows:
             by_others.pop()
-        for each in others:
-            self._keep_untold(each.agent, self._find_losses(each, by_others))
+        for each, command in others.items():
+            # A formatter may have made the last version, unless the command names the file.
+            is_named = command.names(file.path)
+            accused = [row for row in by_others if is_named or row.actor != OUTSIDE or row is not rows[-1]]
+            self._keep_untold(each.agent, self._find_losses(each, accused))
         return told
 
     def _rebase(self, agent: str, write: _OpenWrite) -> _OpenWrite:
@@ -931,8 +934,15 @@ class TreeCalls:
         expected = _apply_edit(write, newest)
         if head is None or expected is None or not _is_on_disk(write.file, expected):
             return write
+        view = self._view(head)
+        seen = self._seen_view(agent, write.file.path, head, view)
+        has_seen_all = seen is not None and seen.version == view.version and seen.lines is None
         return write._replace(
-            before=newest, made_from=newest or "", version=head.version or 0, expected=expected
+            before=newest,
+            made_from=newest or "",
+            version=head.version or 0,
+            expected=expected,
+            seen=None if has_seen_all else seen,
         )
 
     def _is_followed(self, holder: Holder, write: _OpenWrite) -> bool:

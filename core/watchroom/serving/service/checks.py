@@ -30,6 +30,7 @@ class CheckQueue:
         self._stopping = Event()
         self._work: asyncio.Task[None] | None = None
         self._has_recovered = False
+        self._is_retrying = False
 
     @property
     def is_busy(self) -> bool:
@@ -79,10 +80,12 @@ class CheckQueue:
 
     def _recover_later(self) -> None:
         """Look for unfinished checks again after `_RETRY_SECONDS`, when the journal may be usable again."""
-        asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._recover_now)
+        if not self._is_retrying:
+            self._is_retrying = True
+            asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._recover_now)
 
     def _recover_now(self) -> None:
-        self._has_recovered = False
+        self._has_recovered = self._is_retrying = False
         self.begin()
 
     def _check(self, claim: DoneClaim) -> None:
